@@ -22,13 +22,16 @@ Table<KnownRule> rules;  // by return address
 std::atomic<uint32_t> era;
 std::atomic<uint32_t> unmapping;           // threads that may be unmapping code
 std::atomic<uint64_t> files_unmapped;      // the loader's count when the era began
-constexpr uint32_t ERAS = (1u << 27) - 1;  // as many as a packed rule can tell apart
+constexpr uint32_t ERAS = (1u << 26) - 1;  // as many as a packed rule can tell apart
+
+// What a rule of an era is packed with; 0 is of none.
+uint64_t mark_of(uint32_t era) { return era + 1; }
 
 uint64_t pack(const Rule& rule, uint32_t now) {
     const uint64_t offset = static_cast<uint64_t>(rule.offset) & 0xFFFFF;
     const uint64_t frame_offset = static_cast<uint64_t>(rule.frame_offset) & 0xFFF;
     return static_cast<uint64_t>(rule.cfa) | static_cast<uint64_t>(rule.saved) << 3 | offset << 5 | frame_offset << 25 |
-           uint64_t{now} << 37;
+           mark_of(now) << 37;
 }
 
 Rule unpack(uint64_t packed) {
@@ -121,7 +124,7 @@ class Walker {
     bool look_up(Step* step) {
         const KnownRule* known = rules.find(step->address);
         uint64_t packed = known ? known->packed.load(std::memory_order_relaxed) : 0;
-        if (packed >> 37 != now_) packed = find_new(step->address);
+        if (packed >> 37 != mark_of(now_)) packed = find_new(step->address);
         return follow(unpack(packed), step);
     }
 

@@ -104,21 +104,21 @@ def test_two_callers_of_one_function_at_the_same_place(bench: Bench) -> None:
     assert len(set(seen)) == 4
 
 
-def test_callers_that_differ_in_the_saved_frame_pointer_only(bench: Bench) -> None:
-    """Code in between does not touch the frame pointer, by which its caller's caller is found."""
+def test_frames_that_differ_in_the_frame_pointer_only(bench: Bench) -> None:
+    """One frame begins where it began before, and is larger by what the frame around it is smaller."""
     seen = equal_stacks(
         bench,
         """
         APART __attribute__((optimize("omit-frame-pointer"))) static void between(void) { twice(); asm volatile(""); }
-        APART static void one(int n) { char room[16 * n]; asm volatile("" :: "r"(room)); between(); }
-        APART static void other(int n) { char room[16 * n]; asm volatile("" :: "r"(room)); between(); }
+        APART static void inner(int n) { char room[16 * n]; memset(room, 0, 16 * n); asm volatile("" :: "r"(room) : "memory"); between(); }
+        APART static void outer(int n, int m) { char room[16 * n]; asm volatile("" :: "r"(room)); inner(m); }
         int main(void) {
             start();
-            for (int i = 0; i < 4; i++) { one(10); other(10); one(20 - i); other(9 + i); }
+            for (int i = 0; i < 10; i++) outer(10 - i, 2 + i);
             return 0;
         }""",
     )
-    assert len(seen) == 32
+    assert len(seen) == 20
 
 
 def test_deep_recursion(bench: Bench) -> None:
@@ -346,3 +346,52 @@ def test_libraries_that_follow_one_another_in_one_place(bench: Bench) -> None:
     sites, calls = Sites(run.trace.recording), run.trace.named("cuEventCreate")
     modules = [[frame.module for frame in sites.of_stack(call.stack)[1]][2] for call in calls[:20]]
     assert [Path(module or "").name for module in modules] == 5 * (2 * ["libone.so"] + 2 * ["libother.so"])
+
+
+def test_a_known_way_is_walked_without_the_unwinder(bench: Bench) -> None:
+    """A libgcc_s counts what it is asked and passes it on."""
+    compiler = ["cc", "-print-file-name=libgcc_s.so.1"]
+    real = Path(subprocess.run(compiler, capture_output=True, text=True, check=True).stdout.strip()).resolve()
+    (bench.folder / "counting.c").write_text("""
+        #include <dlfcn.h>
+        #include <stdio.h>
+        static int walks, searches;
+        static void *real(const char *name) { return dlsym(dlopen(REAL, RTLD_NOW), name); }
+        int _Unwind_Backtrace(void *visit, void *argument) {
+            walks++;
+            return ((int (*)(void *, void *))real("_Unwind_Backtrace"))(visit, argument);
+        }
+        const void *_Unwind_Find_FDE(void *address, void *bases) {
+            searches++;
+            return ((const void *(*)(void *, void *))real("_Unwind_Find_FDE"))(address, bases);
+        }
+        unsigned long _Unwind_GetIP(void *frame) { return ((unsigned long (*)(void *))real("_Unwind_GetIP"))(frame); }
+        unsigned long _Unwind_GetGR(void *frame, int number) {
+            return ((unsigned long (*)(void *, int))real("_Unwind_GetGR"))(frame, number);
+        }
+        __attribute__((destructor)) static void end(void) { printf("%d %d\\n", walks, searches); }""")
+    library = str(bench.folder / "libgcc_s.so.1")
+    flags = ["-O2", "-shared", "-fPIC", f'-DREAL="{real}"']
+    subprocess.run(["cc", *flags, "-o", library, str(bench.folder / "counting.c")], check=True)
+
+    def asked(pairs: int) -> list[int]:
+        run = bench.run(
+            """
+            static int pair(int deep) {
+                handle event;
+                if (deep) return pair(deep - 1);
+                return cuEventCreate(&event, 0) || cuEventDestroy_v2(event);
+            }
+            int main(int count, char **arguments) {
+                start();
+                for (int i = 0; i < PAIRS; i++) CHECK(pair(i % 30) == 0);
+                return 0;
+            }""".replace("PAIRS", str(pairs)),
+            LD_LIBRARY_PATH=f"{bench.folder}:{SHIM.parent}",
+        )
+        assert run.returncode == 0, run.stderr
+        return [int(word) for word in run.stdout.split()]
+
+    (walks, searches), later = asked(60), asked(2000)
+    assert walks == 0 and 0 < searches < 40
+    assert later == [walks, searches]
