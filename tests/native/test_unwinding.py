@@ -3,6 +3,8 @@ the shim knows the way from the calls before."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -395,3 +397,47 @@ def test_a_known_way_is_walked_without_the_unwinder(bench: Bench) -> None:
     (walks, searches), later = asked(60), asked(2000)
     assert walks == 0 and 0 < searches < 40
     assert later == [walks, searches]
+
+
+KILLS = int(os.environ.get("CUVET_TEST_KILLS", "5"))
+"""``CUVET_TEST_KILLS=200`` for the full measure."""
+
+
+def test_killed_while_objects_come_and_go(bench: Bench) -> None:
+    """The recording can be read up to the end, and its stacks are right."""
+    program = bench.compile(
+        """
+        static volatile long pairs;
+        int down(int n) {
+            handle event;
+            if (n) return down(n - 1) + 1;
+            CHECK(cuEventCreate(&event, 0) == 0);
+            CHECK(cuEventDestroy_v2(event) == 0);
+            return 0;
+        }
+        void *work(void *first) {
+            for (int i = (long)first;; i++) {
+                down(i * 7 % 40);
+                __atomic_fetch_add(&pairs, 1, __ATOMIC_RELAXED);
+            }
+        }
+        int main(int count, char **arguments) {
+            pthread_t thread;
+            start();
+            for (long i = 0; i < 3; i++) CHECK(pthread_create(&thread, 0, work, (void *)i) == 0);
+            while (pairs < atoi(arguments[1])) sched_yield();
+            kill(getpid(), SIGKILL);
+        }"""
+    )
+    for kills in range(KILLS):
+        done = subprocess.run([program, str(kills * 97)], env=bench.environment(), timeout=60, check=False)
+        assert done.returncode == -signal.SIGKILL
+        (trace,) = bench.traces()
+        recording, sites = trace.recording, Sites(trace.recording)
+        calls = [call for call in trace.calls if trace.name(call) in ("cuEventCreate", "cuEventDestroy")]
+        assert not recording.problems and len(calls) >= kills * 97
+        for stack in {call.stack for call in calls}:
+            functions = [frame.function for frame in sites.of_stack(stack)[1]]
+            depth = functions.count("down")
+            assert depth and functions[: depth + 1] == depth * ["down"] + (["work"] if depth < 32 else [])
+        trace.path.unlink()
