@@ -79,6 +79,12 @@ bool gives_object(const Role& role) {
     return role.action == Action::CREATES || role.action == Action::RETURNS || role.action == Action::REGISTERS;
 }
 
+bool makes_objects(const EntryPoint& entry_point) {
+    for (const Role& role : roles_after(entry_point))
+        if (gives_object(role)) return true;
+    return false;
+}
+
 bool gives_array(const Role& role) { return role.action == Action::RETURNS && role.count != NO_PARAMETER; }
 
 uint64_t output_of(const Role& role, const uint64_t* words) {
@@ -253,7 +259,8 @@ void Call::enter() {
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
-    if (flags_ & ~CALL_PER_THREAD || record_everything) store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
+    if (flags_ & ~CALL_PER_THREAD || record_everything)
+        store(NOT_RETURNED, with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
 }
 
@@ -355,6 +362,13 @@ void Call::end_released_context(uint64_t device) {
 
 void Call::note_death(Object* object) {
     if (killed_count_ < MOST_KILLED) killed_[killed_count_++].object = object;
+}
+
+// 0 if it is not wanted. `striking`: of a call that fails, names what is not alive, or handed out a new object.
+uint32_t Call::take_stack(bool striking) const {
+    if (stacks_wanted == Stacks::NONE) return 0;
+    if (stacks_wanted == Stacks::CREATED && !striking && !makes_objects(entry_point_)) return 0;
+    return capture_stack(thread_);
 }
 
 void Call::store(uint32_t status, uint32_t stack) {
@@ -540,7 +554,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
 
 void Call::finish_record(uint32_t status, bool failed) {
     if (failed || new_object_) {
-        if (!record_->stack) record_->stack = capture_stack(thread_);
+        if (!record_->stack) record_->stack = take_stack(true);
         record_->flags |= failed ? CALL_FAILED : CALL_LIFECYCLE;
     }
     if (status == SUCCESS) {
@@ -560,7 +574,7 @@ void Call::store_late(uint32_t status, bool failed) {
     if (entry_point_.flags & ORDER_ON_SUCCESS && status == SUCCESS && order_matters()) flags_ |= CALL_ORDER;
     if (!(flags_ & ~CALL_PER_THREAD)) return;
     const bool with_stack = flags_ & (CALL_FAILED | CALL_LIFECYCLE);
-    store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
+    store(NOT_RETURNED, with_stack ? take_stack(true) : 0);
     if (record_) finish_record(status, false);
 }
 

@@ -42,6 +42,7 @@ class Call {
     void remember_primary_context(const Role& retained);
     void end_released_context(uint64_t device);
     void note_death(Object* object);
+    uint32_t take_stack(bool striking) const;
     void store(uint32_t status, uint32_t stack);
     void finish(uint32_t status);
     void explain();

@@ -22,6 +22,7 @@ namespace cuvet {
 
 std::atomic<Mode> mode;
 bool record_everything;
+Stacks stacks_wanted;
 
 namespace {
 
@@ -152,9 +153,16 @@ Mode find_libraries() {
     return wants_emulation() ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
 }
 
+Stacks wanted_stacks() {
+    const char* stacks = getenv("CUVET_STACKS");
+    if (stacks && strcmp(stacks, "created") == 0) return Stacks::CREATED;
+    return stacks && strcmp(stacks, "none") == 0 ? Stacks::NONE : Stacks::ALL;
+}
+
 void start_recording(bool emulated) {
     const char* record = getenv("CUVET_RECORD");
     record_everything = record && strcmp(record, "full") == 0;
+    stacks_wanted = wanted_stacks();
     if (!open_recording(emulated, record_everything)) return;
     set_driver_path(driver_path());
     static bool handlers_installed;

@@ -13,6 +13,10 @@ extern std::atomic<Mode> mode;
 inline bool is_emulated() { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
 extern bool record_everything;
 
+// Which calls have a stack. CREATED: those that make objects, fail, or name what is not alive.
+enum class Stacks { ALL, CREATED, NONE };
+extern Stacks stacks_wanted;
+
 // First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.
 Thread* start_thread();
 

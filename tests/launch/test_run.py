@@ -379,6 +379,27 @@ def test_arguments_are_left_out_on_request(cuvet, program) -> None:
         assert "hunter2" not in again.stdout + again.stderr
 
 
+@pytest.mark.parametrize(
+    ("stacks", "places", "said"),
+    [
+        ("all", (True, True, True), None),
+        (
+            "created",
+            (True, False, True),
+            "--stacks created: cuvet took no stacks of calls that neither make an object nor fail",
+        ),
+        ("none", (True, False, False), "--stacks none: cuvet took no stacks of any call"),
+    ],
+)
+def test_stacks_are_taken_as_asked(cuvet, program, stacks: str, places: tuple[bool, ...], said: str | None) -> None:
+    ran = cuvet.run((*REAL, "--stacks", stacks), [program("stale")], NULL_DRIVER_SIGNAL="cuStreamSynchronize=11")
+    (finding,) = ran.report.findings
+    (stream,) = finding.objects
+    sites = (finding.site, stream.destroyed, stream.created)  # the first is that of the fault
+    assert tuple(bool(site.frames) for site in sites) == places
+    assert [sentence for sentence in ran.report.not_checked if "--stacks" in sentence] == ([said] if said else [])
+
+
 HINT = "500 streams were never ended: --leaks says where they were made"
 
 

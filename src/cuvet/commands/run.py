@@ -58,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store only calls that change lifetimes or order, or all calls (default: lifecycle)",
     )
     parser.add_argument(
+        "--stacks",
+        choices=("all", "created", "none"),
+        default="all",
+        help="take the stacks of all stored calls that need one, only of those that make objects or fail, or of none (default: all)",
+    )
+    parser.add_argument(
         "--trace",
         metavar="DIR",
         type=arguments.path,

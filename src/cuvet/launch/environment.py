@@ -49,6 +49,7 @@ def for_program(
     trace: Path,
     *,
     record: str,
+    stacks: str = "all",
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -65,7 +66,8 @@ def for_program(
     library_path = str(directory)
     if own.get("LD_LIBRARY_PATH"):
         library_path += ":" + own["LD_LIBRARY_PATH"]
-    environment |= {"LD_LIBRARY_PATH": library_path, "CUVET_TRACE": str(trace), "CUVET_RECORD": record}
+    environment |= {"LD_LIBRARY_PATH": library_path, "CUVET_TRACE": str(trace)}
+    environment |= {"CUVET_RECORD": record, "CUVET_STACKS": stacks}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

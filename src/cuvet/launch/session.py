@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MISUSE = 2
 DRIVER_STARTS_S = 120
+_WITHOUT_STACKS = {"created": "calls that neither make an object nor fail", "none": "any call"}
+"""By ``--stacks``."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,6 +94,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             own,
             directory,
             record=args.record,
+            stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,
             links=stack.enter_context(environment.links(directory)),
@@ -143,6 +146,8 @@ def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[s
     """What cannot be seen, as far as that is known before the program runs."""
     if executable.note:
         yield executable.note
+    if args.stacks in _WITHOUT_STACKS:
+        yield f"--stacks {args.stacks}: cuvet took no stacks of {_WITHOUT_STACKS[args.stacks]}"
     if args.driver_log and environment.DRIVER_LOG in own:
         yield f"{environment.DRIVER_LOG} was set already: the driver's log went there, and --driver-log did not read it"
 
