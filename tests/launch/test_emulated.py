@@ -67,18 +67,20 @@ def test_what_follows_from_a_mistake_is_told_below_it(
 
 
 NAMES_ITS_PACKAGES = """
-import sys
+import os, sys
 from cuvet.cli import main
 main(sys.argv[1:])
+print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"), file=sys.stderr)
 print("packages:", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
 
 
-def test_a_correct_program_needs_no_symbols_and_no_styles(cuvet, runtime_program) -> None:
+def test_a_correct_program_needs_no_symbols_no_styles_and_no_threads(cuvet, runtime_program) -> None:
     command = [sys.executable, "-c", NAMES_ITS_PACKAGES, "run", *EMULATED, "--", runtime_program("mistakes"), "devices"]
     done = subprocess.run(command, env=cuvet.environment, capture_output=True, text=True, check=True, timeout=120)
-    first, *_, last = done.stderr.splitlines()
+    first, *_, threads, last = done.stderr.splitlines()
     assert first.startswith("0 errors, 0 warnings in ")
+    assert threads == "1 None"
     assert {"numpy", "rich", "symbolic", "pygments"} & set(last.split()) == {"numpy"}
 
 

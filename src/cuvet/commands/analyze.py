@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from cuvet import CuvetError, arguments, reports
+from cuvet.numeric import import_numpy
 from cuvet.reports import verdict
 
 NAME = "analyze"
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import_numpy()
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
     from cuvet.reports.ignored import is_ignored, without_ignored

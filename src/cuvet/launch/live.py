@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet.launch.environment import SHIM, users_own
+from cuvet.numeric import import_numpy
 from cuvet.reports.ignored import is_ignored
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Live:
 
     def _following(self, recordings: list[str]) -> Analysis | None:
         if self._analysis is None and recordings:
+            import_numpy()
             from cuvet.analysis import Analysis  # start: only for programs that call CUDA
             from cuvet.recording.generated_code import Run  # start: only for programs that call CUDA
 
