@@ -57,13 +57,12 @@ class Live:
         waits = iter(_FIRST_POLLS_S)
         while not self._stop.wait(next(waits, _POLL_S)):
             recordings = self._recordings()
-            analysis = self._following(recordings)
-            findings = analysis.advance(running=True) if analysis else []
             recorded = {int(pid) for pid in (name.partition("-")[0] for name in recordings) if pid.isdecimal()}
             for pid in recorded - self.environments.keys():
                 self.environments[pid] = users_own(_environment(pid))
-            self._tell(findings)
             self._look_for_drivers(recorded)
+            analysis = self._following(recordings)
+            self._tell(analysis.advance(running=True) if analysis else [])
 
     def _recordings(self) -> list[str]:
         return [path.name for path in self._directory.glob("*.cuvet")]
