@@ -4,7 +4,10 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend.h"
 #include "driver.h"
@@ -129,6 +132,19 @@ void take_walk(const Walk& walk, Frames* frames) {
         frames->addresses[frames->native++] = step.address;
     }
 }
+
+#ifdef CUVET_COMPARE_UNWINDERS
+// Ends the program if the unwinder finds another stack.
+void compare(const Frames& walked, Backtrace unwind) {
+    static __thread Frames frames __attribute__((tls_model("initial-exec")));
+    frames.native = 0;
+    unwind(add_frame, &frames);
+    const size_t bytes = static_cast<size_t>(walked.native) * sizeof *walked.addresses;
+    if (frames.native == walked.native && memcmp(frames.addresses, walked.addresses, bytes) == 0) return;
+    dprintf(STDERR_FILENO, "cuvet: the unwinder found %d frames, the walk %d\n", frames.native, walked.native);
+    abort();
+}
+#endif
 
 struct Trailed {
     Frames frames;
@@ -376,8 +392,11 @@ uint32_t capture_stack(Thread* thread) {
     Frames frames;
     frames.native = 0;
     const FindDescription find = find_description.load(std::memory_order_relaxed);
-    if (find && walk_stack(&thread->walks, MOST_FRAMES, find)) {
+    if (find && walk_stack(&thread->walks, here(), MOST_FRAMES, find)) {
         take_walk(last_walk(thread->walks), &frames);
+#ifdef CUVET_COMPARE_UNWINDERS
+        compare(frames, unwind);
+#endif
     } else {
         unwind(add_frame, &frames);
         walk_generated(thread, &frames);

@@ -117,7 +117,8 @@ class Walker {
         if (known.address != step->address || known.stack_pointer != step->stack_pointer ||
             known.frame_pointer != step->frame_pointer || !known.is_settled)
             return false;
-        *step = known;
+        step->return_at = known.return_at;
+        step->frame_at = known.frame_at;
         return true;
     }
 
@@ -163,13 +164,10 @@ class Walker {
     int at_ = 0;
 };
 
-bool walk_once(Walks* walks, int most, FindDescription find, bool* found_new) {
-    uint64_t address, stack_pointer, frame_pointer;
-    asm volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rsp, %%rcx\n\tmovq %%rbp, %%rdx"
-                 : "=a"(address), "=c"(stack_pointer), "=d"(frame_pointer));
+bool walk_once(Walks* walks, const Start& start, int most, FindDescription find, bool* found_new) {
     Walk* walk = &walks->both[!walks->last];
     Walker walker(last_walk(*walks), walk, find, code_era());
-    const bool whole = walker.go(address, stack_pointer, frame_pointer, most);
+    const bool whole = walker.go(start.address, start.stack_pointer, start.frame_pointer, most);
     *found_new = walker.found_new();
     if (whole) walks->last = !walks->last;
     return whole;
@@ -181,20 +179,20 @@ bool walk_once(Walks* walks, int most, FindDescription find, bool* found_new) {
 
 #if defined(__x86_64__)
 
-__attribute__((noinline)) bool walk_stack(Walks* walks, int most, FindDescription find) {
+bool walk_stack(Walks* walks, const Start& start, int most, FindDescription find) {
     if (unmapping.load(std::memory_order_acquire)) return false;
     bool found_new;
-    const bool whole = walk_once(walks, most, find, &found_new);
+    const bool whole = walk_once(walks, start, most, find, &found_new);
     if (!found_new) return whole;
     // Something is new. If that is since code was unmapped unseen, the rules that were known may be of other code.
     const uint32_t before = code_era();
     look_for_unmapped();
-    return before == code_era() ? whole : walk_once(walks, most, find, &found_new);
+    return before == code_era() ? whole : walk_once(walks, start, most, find, &found_new);
 }
 
 #else
 
-bool walk_stack(Walks*, int, FindDescription) { return false; }
+bool walk_stack(Walks*, const Start&, int, FindDescription) { return false; }
 
 #endif
 

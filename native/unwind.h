@@ -39,9 +39,22 @@ struct FunctionBases {
 };
 using FindDescription = const void* (*)(void* address, FunctionBases* bases);
 
-// Walks from the caller outward; false if the unwinder must be asked, since some frame has no rule. `most`: of the
+// Where the code stands that asks.
+struct Start {
+    uint64_t address, stack_pointer, frame_pointer;
+};
+__attribute__((always_inline)) inline Start here() {
+    Start start = {};
+#if defined(__x86_64__)
+    asm volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rsp, %%rcx\n\tmovq %%rbp, %%rdx"
+                 : "=a"(start.address), "=c"(start.stack_pointer), "=d"(start.frame_pointer));
+#endif
+    return start;
+}
+
+// Walks from `start` outward; false if the unwinder must be asked, since some frame has no rule. `most`: of the
 // frames that are not the shim's. `find` is asked once for each address.
-bool walk_stack(Walks* walks, int most, FindDescription find);
+bool walk_stack(Walks* walks, const Start& start, int most, FindDescription find);
 
 inline const Walk& last_walk(const Walks& walks) { return walks.both[walks.last]; }
 

@@ -32,7 +32,8 @@ _PROCESS, _LIMITS, _HARD = (
     "tests/native/test_hard_cases.py",
 )
 _LOADS_MORE = {
-    f"{_PROCESS}::test_a_program_without_cuda_leaves_no_file_and_opens_no_driver": "the runtime needs libgcc_s"
+    f"{_PROCESS}::test_a_program_without_cuda_leaves_no_file_and_opens_no_driver": "the runtime needs libgcc_s",
+    "tests/native/test_unwinding.py::test_a_known_way_is_walked_without_the_unwinder": "every stack is unwound twice",
 }
 _INTERCEPTS = {
     **_LOADS_MORE,
