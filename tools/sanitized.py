@@ -26,14 +26,15 @@ FAULTS = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_si
 """The tests' programs fault on purpose, and are judged by the signal that ends them."""
 TESTS = ("tests/native", "tests/libraries/native", "tests/device/test_programs.py", "tests/device/test_descriptors.py")
 
-_PROCESS, _LIMITS, _HARD = (
+_PROCESS, _LIMITS, _HARD, _UNWINDING = (
     "tests/native/test_process.py",
     "tests/native/test_limits.py",
     "tests/native/test_hard_cases.py",
+    "tests/native/test_unwinding.py",
 )
 _LOADS_MORE = {
     f"{_PROCESS}::test_a_program_without_cuda_leaves_no_file_and_opens_no_driver": "the runtime needs libgcc_s",
-    "tests/native/test_unwinding.py::test_a_known_way_is_walked_without_the_unwinder": "every stack is unwound twice",
+    f"{_UNWINDING}::test_a_known_way_is_walked_without_the_unwinder": "every stack is unwound twice",
 }
 _INTERCEPTS = {
     **_LOADS_MORE,
@@ -42,7 +43,11 @@ _INTERCEPTS = {
 }
 CANNOT_RUN: dict[str, dict[str, str]] = {
     "undefined": _LOADS_MORE,
-    "address": _INTERCEPTS,
+    "address": {
+        **_INTERCEPTS,
+        f"{_UNWINDING}::test_coroutines": "the runtime warns that it does not support makecontext",
+        f"{_UNWINDING}::test_libraries_that_follow_one_another_in_one_place": "the runtime moves them apart",
+    },
     "thread": {
         **_INTERCEPTS,
         f"{_HARD}::test_a_small_stack_is_enough": "the runtime needs a larger stack",
