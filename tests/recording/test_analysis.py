@@ -237,6 +237,16 @@ def test_live_reading_finds_the_same(tmp_path: Path) -> None:
     assert analysis.report(Meta()).findings == tuple(found)
 
 
+def test_a_recording_that_is_removed_after_the_first_look(tmp_path: Path) -> None:
+    t = Thread()
+    path = w.write(tmp_path, [w.chunk(t.setup()), w.flight({1: w.flight_slot("cuInit", 0, 1)})], end=0)
+    analysis = Analysis(tmp_path)
+    analysis.advance(running=True)
+    path.unlink()
+    (said,) = analysis.report(Meta()).not_checked
+    assert said.startswith("the recording could not be read to its end") and "No such file" in said
+
+
 def test_a_call_that_is_stored_late_is_judged_in_its_place(tmp_path: Path) -> None:
     """A thread can be interrupted between reading the clock and storing its call: another one's later call is there before it."""
     one, two = Thread(1), Thread(2)

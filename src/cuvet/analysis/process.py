@@ -141,7 +141,7 @@ class ProcessAnalysis:
 
     def finish(self, *, leaks: bool) -> None:
         """After the last call: what is found out once per process."""
-        flight = self.recording.flight()
+        flight = self._flight()
         if self.model is not None:
             self._explain_faults(self.model, flight)
             for violation in at_exit(self.model, Ended(self.judge.refused(self.model), leaks)):
@@ -152,6 +152,14 @@ class ProcessAnalysis:
             self._say(sentence)
         for name, count in self._unknown.items():
             self._say(f"{count} calls of {name} were not judged: this cuvet does not know it")
+
+    def _flight(self) -> dict[int, Array]:
+        """The flight recorder; empty if the file is not there any more."""
+        try:
+            return self.recording.flight()
+        except RecordingError as error:
+            self._say(f"the recording could not be read to its end: {error}")
+            return {}
 
     def _explain_faults(self, model: Model, flight: dict[int, Array]) -> None:
         """Host code that touched memory of CUDA. A fault in a call that is stored has been told with the call."""
