@@ -234,13 +234,16 @@ class Ordering:
     def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork | Boundary | Skipped]:
         """Those whose instants are not later than ``until``."""
         while until >= 0:
-            count = int(np.searchsorted(self._waiting["instant"], np.uint64(until), side="right"))
-            special = np.flatnonzero(self._waiting["special"][:count])
-            count = int(special[0]) if len(special) else count
-            ready, self._waiting = self._waiting[:count], self._waiting[count:]
-            yield from self._decoded(self._without_repeats(ready))
-            if not len(special) or not (yield from self._release_special(running)):
-                return
+            waiting, released = self._waiting, 0
+            count = int(np.searchsorted(waiting["instant"], np.uint64(until), side="right"))
+            for at in (*np.flatnonzero(waiting["special"][:count]).tolist(), count):
+                self._waiting = waiting[at:]
+                yield from self._decoded(self._without_repeats(waiting[released:at]))
+                if at == count or not (yield from self._release_special(running)):
+                    return
+                released = at + 1
+                if len(self._waiting) > len(waiting) - released:  # the call waits for its return now
+                    break
 
     def _release_special(self, running: bool) -> Generator[CallRecord | Fork | Boundary | Skipped, None, bool]:
         """The first that waits, a fork or a call that had not returned; whether what follows can be released."""
