@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cuvet.recording.records import Module, PythonCode, SideTables, Stack
+from cuvet.recording import symbols as symbols_module
+from cuvet.recording.records import Fault, Module, PythonCode, SideTables, Stack
 from cuvet.recording.sites import Sites, _split, python_library
 from cuvet.recording.symbols import ElfSymbols, NativeFrame, Symbols, demangle, without_signature
 
@@ -272,3 +273,145 @@ def test_many_modules_are_looked_at_a_few_times_each() -> None:
     symbols = Symbols(modules)
     assert [symbols.path(index << 20) for index in range(1000)] == [f"/{index}" for index in range(1000)]
     assert modules.looks < 20 * len(modules)
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        (symbols_module.__file__, "cuvet"),
+        ("/env/lib/python3.12/site-packages/six.py", "six"),
+        ("/usr/lib/python3/dist-packages/numpy/core/x.py", "numpy"),
+        ("/opt/lib64/python3.9/threading.py", "python"),
+        ("/opt/lib/python3.11/threading.py", "python"),
+        ("/home/me/lib/python/x.py", None),
+        ("/home/me/train.py", None),
+        ("<string>", None),
+    ],
+)
+def test_the_package_of_a_python_file(file: str, library: str | None) -> None:
+    assert python_library(file) == library
+
+
+PYTHON, TORCH, EXTENSION, OWN, CUDA, LIBC, NOWHERE = (0x1000 * number for number in range(1, 8))
+MODULES = [
+    Module(PYTHON, PYTHON + 0x1000, 0, "", "/usr/bin/python3.12"),
+    Module(TORCH, TORCH + 0x1000, 0, "", "/x/libtorch.so"),
+    Module(EXTENSION, EXTENSION + 0x1000, 0, "", "/env/lib/python3.12/site-packages/cupy/_core.cpython-312-x86_64.so"),
+    Module(OWN, OWN + 0x1000, 0, "", "/home/me/train"),
+    Module(CUDA, CUDA + 0x1000, 0, "", "/usr/lib/libcuda.so.1"),
+    Module(LIBC, LIBC + 0x1000, 0, "", "/lib/libc.so.6"),
+]
+CODES = {
+    1: PythonCode("/home/me/train.py", "main"),
+    2: PythonCode("/env/lib/python3.12/site-packages/torch/cuda.py", "wait"),
+    3: PythonCode("/env/lib/python3.12/site-packages/cuda/bindings.py", "call"),
+}
+
+
+def sites_with(*native: int, python: tuple[tuple[int, int], ...] = (), executable: str = "/home/me/train") -> Sites:
+    stacks = {1: Stack(tuple(address + 0x10 for address in native), python)}
+    return Sites(SideTables(modules=list(MODULES), codes=dict(CODES), stacks=stacks), executable)
+
+
+@pytest.mark.parametrize(
+    ("native", "python", "library", "is_of_library"),
+    [
+        ((CUDA, TORCH, OWN), (), "libtorch.so", True),
+        ((CUDA, OWN, TORCH), (), "train", False),
+        ((CUDA, LIBC, OWN), (), "train", False),
+        ((CUDA, NOWHERE), (), None, False),
+        ((CUDA, EXTENSION, PYTHON), ((1, 5),), "cupy", True),
+        ((PYTHON, PYTHON), ((1, 5),), None, False),
+        ((PYTHON,), ((2, 5), (1, 6)), "torch", True),
+        ((PYTHON,), ((3, 5), (1, 6)), "cuda", False),
+        ((PYTHON,), ((3, 5), (2, 6)), "cuda", True),
+        ((), (), None, False),
+    ],
+)
+def test_the_library_that_called_is_named(
+    native: tuple[int, ...], python: tuple[tuple[int, int], ...], library: str | None, is_of_library: bool
+) -> None:
+    sites = sites_with(*native, python=python)
+    assert (sites.library(1), sites.is_of_library(1)) == (library, is_of_library)
+    assert (sites.library(2), sites.is_of_library(2), sites.api(2), sites.of_stack(2)) == (
+        None,
+        False,
+        None,
+        (None, ()),
+    )
+    assert not sites_with(*native, python=python, executable="").is_of_library(1)
+
+
+def shown(sites: Sites) -> list[tuple[str, str | None]]:
+    return [(frame.function, frame.module) for frame in sites.of_stack(1)[1]]
+
+
+def test_code_without_names_is_shown_once_in_a_row() -> None:
+    sites = sites_with(NOWHERE, NOWHERE + 0x100, OWN, NOWHERE, LIBC)
+    assert not sites.nameless
+    assert [function for function, _ in shown(sites)] == ["0x700f", "train+0x400f", "0x700f"]
+    assert sites.nameless
+    named = sites_with(OWN)
+    assert shown(named) == [("train+0x400f", "/home/me/train")]
+    assert not named.nameless
+
+
+def test_what_the_c_library_does_before_main_is_left_out() -> None:
+    """But not what it does between the program's functions."""
+    assert [function for function, _ in shown(sites_with(OWN, LIBC, OWN, LIBC, LIBC))] == [
+        "train+0x400f",
+        "libc.so.6+0x600f",
+        "train+0x400f",
+    ]
+    assert shown(sites_with(LIBC)) == []
+
+
+def test_the_first_frames_are_shown() -> None:
+    sites = sites_with(*[OWN] * 40, python=((1, 1), (2, 2)))
+    found = sites.of_stack(1)[1]
+    assert len(found) == 32
+    assert [frame.language for frame in found[:3]] == ["python", "python", "c++"]
+
+
+def test_unknown_code_of_python_has_its_line() -> None:
+    (frame,) = sites_with(python=((9, 12),)).of_stack(1)[1]
+    assert (frame.function, frame.file, frame.line, frame.module, frame.language) == ("?", None, 12, "?", "python")
+
+
+def test_a_fault_is_told_from_its_instruction_outward() -> None:
+    """Its stack begins in the handler of the signal."""
+    sites = sites_with(TORCH, LIBC, OWN, OWN + 0x100)
+    at = OWN + 0x10
+    frames = sites.of_fault(Fault(11, 1, 1, 1, 0, at, 5))
+    assert [frame.function for frame in frames] == ["train+0x4010", "train+0x410f"]
+    elsewhere = sites.of_fault(Fault(11, 1, 1, 1, 0, TORCH + 0x500, 5))
+    assert [frame.function for frame in elsewhere] == ["libtorch.so+0x2500"]
+    assert [frame.function for frame in sites.of_fault(Fault(11, 1, 1, 7, 0, at, 5))] == ["train+0x4010"]
+
+
+def test_an_exported_function_has_its_name_without_a_symbol_table(program: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library.so"
+    (tmp_path / "program.cpp").write_text(PROGRAM)
+    subprocess.run(["c++", "-shared", "-fPIC", "-o", library, tmp_path / "program.cpp"], check=True)
+    subprocess.run(["strip", library], check=True)
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    start = next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith("_Z4leafPi"))
+    assert ElfSymbols(str(library), "").function(start).function == "leaf"
+    assert ElfSymbols("library.so", "").function(start).function.startswith("library.so+0x")  # no absolute path
+
+
+@pytest.mark.parametrize(
+    ("function", "short"),
+    [
+        ("void f<(int)3>(int)", "f<(int)3>"),
+        ("std::map<int, int> ns::g<std::pair<int, int> >(int)", "ns::g<std::pair<int, int> >"),
+        ("f", "f"),
+        ("f(void (*)(int))", "f"),
+        ("(int)", "(int)"),
+        ("int A::{lambda(int)#1}::f<int>(int) const", "A::{lambda(int)#1}::f<int>"),
+        ("auto f(int)::{lambda()#1}::operator()() const", "auto f(int)::{lambda()#1}::operator()"),
+        ("unbalanced)", "unbalanced)"),
+    ],
+)
+def test_more_functions_without_their_signature(function: str, short: str) -> None:
+    assert without_signature(function) == short
