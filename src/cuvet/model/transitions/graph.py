@@ -239,13 +239,14 @@ def take_user_object(model: Model, call: Call, outcome: Outcome) -> None:
     if found is None or not isinstance(graph, Graph):
         return
     count = parameter(call, "count", 1)
-    if graph.owned.get(found, 0) < count:
+    left = graph.owned.get(found, 0) - count
+    if left < 0:
         graph.released_too_often = True
         _let_go(model, call, found, count)
-        return
-    graph.owned[found] -= count
-    if not graph.owned[found]:
-        del graph.owned[found]
+    elif left:
+        graph.owned[found] = left
+    else:
+        graph.owned.pop(found, None)
 
 
 def _let_go(model: Model, call: Call, found: Object, count: int) -> None:
