@@ -84,6 +84,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python -m tests.rules.reports
 	$(BIN)/python -m tests.rules.states
 	$(BIN)/python -m tests.model.situations
+	$(BIN)/python -m tests.model.effects
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py

@@ -25,6 +25,7 @@ HEAD = """# What the model says a call of each entry point returns: ordinarily, 
 """
 STREAM, EVENT, MEMORY, PINNED = Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY
 Handles = dict[Kind, int]
+Situation = Callable[[Drive, Handles], None]
 
 
 def lost(cu: Drive, handles: Handles) -> None:
@@ -177,7 +178,7 @@ def exiting(cu: Drive, handles: Handles) -> None:
     cu.model.shutdown()
 
 
-SITUATIONS: tuple[Callable[[Drive, Handles], None], ...] = (
+SITUATIONS: tuple[Situation, ...] = (
     no_context, another_context, context_of_call, green_context, another_device, destroyed, lost, launched, freed_under_work, freed_twice,
     graph_memory, capturing, capturing_relaxed, another_is_capturing, capture_is_broken, another_thread_is_capturing, default_stream,
     default_stream_of_thread, not_all_recorded, capturing_not_all_recorded, event_of_capture, event_was_captured, waited, relaxed_thread,
@@ -189,7 +190,7 @@ OF_ALL = {"exiting": "4", "not initialised": "3"}
 """What nearly all entry points return."""
 
 
-def _start(situation: Callable[[Drive, Handles], None] | None) -> tuple[Model, Handles]:
+def start(situation: Situation | None) -> tuple[Model, Handles]:
     """A model in the situation, with a living object of each kind."""
     cu = Drive(Model(devices=2, complete=True, memory=1 << 30)).setup()
     handles: Handles = {STREAM: cu.cuStreamCreate(1), EVENT: cu.cuEventCreate(0)}
@@ -207,7 +208,8 @@ def _start(situation: Callable[[Drive, Handles], None] | None) -> tuple[Model, H
     return cu.model, handles
 
 
-def _call(entry_point: EntryPoint, handles: Handles) -> Call:
+def call_of(entry_point: EntryPoint, handles: Handles) -> Call:
+    """Names the objects, and nothing else."""
     number = handles.get(Kind.DEVICE, 0)
     words, inputs = [0 if each.out else number for each in entry_point.parameters], {}
     for role in entry_point.roles:
@@ -236,15 +238,15 @@ def text() -> str:
 
 def _blocks() -> Iterator[str]:
     """Entry points that are answered alike stand together."""
-    ordinary = _start(None)
-    others = {situation.__name__.replace("_", " "): _start(situation) for situation in SITUATIONS}
+    ordinary = start(None)
+    others = {situation.__name__.replace("_", " "): start(situation) for situation in SITUATIONS}
     others["not initialised"] = (Model(complete=True), ordinary[1])
     alike: dict[str, list[str]] = {}
     for entry_point in (each for each in recorded() if each.api == "driver" or each.roles):
-        usual = _answer(ordinary[0], _call(entry_point, ordinary[1]))
+        usual = _answer(ordinary[0], call_of(entry_point, ordinary[1]))
         answers: dict[str, list[str]] = {}
         for name, (model, handles) in others.items():
-            answer = _answer(model, _call(entry_point, handles))
+            answer = _answer(model, call_of(entry_point, handles))
             if answer != usual and answer.partition(",")[0] != OF_ALL.get(name):
                 answers.setdefault(answer, []).append(name)
         block = "\n".join(
