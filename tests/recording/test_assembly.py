@@ -73,6 +73,7 @@ def test_short_methods_may_be_inlined_and_those_that_ask_for_it() -> None:
     bodies = [b"", a.tiny(b"\0"), a.fat(bytes(128)), a.fat(bytes(129))]
     assembly = program(bodies)
     assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, False]
+    assert list(assembly.calls(assembly.methods[0])) == []
     assembly = program(bodies, flags=0x100)
     assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, True]
 

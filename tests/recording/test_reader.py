@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuvet import catalog
 from cuvet.catalog import Kind
-from cuvet.recording import Recording, RecordingError, reader
+from cuvet.recording import Recording, RecordingError, layout, reader
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.records import CallRecord, Image, PythonCode, Stack, decode
 
@@ -293,3 +293,17 @@ def test_mutated_recordings_never_break_the_reader(tmp_path: Path, data: st.Data
     except RecordingError:
         pass
     assert all("\n" not in str(problem) for problem in read.problems)
+
+
+def test_a_process_runs_if_it_has_the_number_and_the_start_of_the_recording(tmp_path: Path) -> None:
+    start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    path = w.write(tmp_path, [], pid=os.getpid())
+    offset = layout.HEADER.fields["process_start"][1]
+    running = []
+    for each in (start, start + 1):
+        data = bytearray(path.read_bytes())
+        data[offset : offset + 8] = each.to_bytes(8, "little")
+        path.write_bytes(data)
+        running.append(Recording(path).is_running)
+    assert running == [True, False]
+    assert not Recording(w.write(tmp_path, [], pid=1 << 30)).is_running
