@@ -119,7 +119,7 @@ OF_BUILD = "#if "
 
 
 THROWN = "an exception is thrown"
-"""The text of the condition whether what stands in a try ends early."""
+"""What the text of the condition begins with whether what stands in a try ends early; its offset follows."""
 
 
 class Edge(msgspec.Struct, gc=False, array_like=True):

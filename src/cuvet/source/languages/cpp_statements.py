@@ -241,7 +241,7 @@ class Lowering(Conditions):
             builder.jump(after)
             builder.start(after)
             return
-        test = Condition(THROWN, (), node.start_byte, node.start_byte + 3)
+        test = Condition(f"{THROWN} {node.start_byte}", (), node.start_byte, node.start_byte + 3)
         if builder.current >= 0:
             statements = [] if body is None else body.named_children
             rest = builder.split(_before_last_calls(statements, builder.blocks[builder.current].operations))

@@ -76,7 +76,8 @@ class Lowering(Flow):
         after = builder.new()
         for node, handler in handlers:
             caught, following = builder.new(), builder.new()
-            thrown = Condition(THROWN, (), node.start_byte, self.source.line_end(node.start_byte))
+            start = node.start_byte
+            thrown = Condition(f"{THROWN} {start}", (), start, self.source.line_end(start))
             builder.branch(thrown, following, caught, truth=False)
             decided = builder.last_decision
             builder.enter(caught, decided, 1)

@@ -80,5 +80,5 @@ def _left_by_chance(path: Path, call: SourceCall) -> bool:
 
 
 def _free(path: Path, guards: Guards) -> Guards:
-    """Without decisions that were known."""
-    return tuple(guard for guard in guards if guard not in path.known)
+    """Without decisions that were known, and without those past which the path came: a case is fallen into."""
+    return tuple(guard for guard in guards if guard in path.chosen and guard not in path.known)

@@ -158,7 +158,7 @@ class Reporter:
     def _decision(self, taken: Taken) -> Step:
         condition = taken.condition
         assert condition is not None
-        if condition.text == THROWN:
+        if condition.text.startswith(THROWN):
             text = THROWN if taken.truth else "no exception is thrown"
             return Step(frame=self.frame(condition.start, condition.end), text=text)
         word = "true" if taken.truth else "false"

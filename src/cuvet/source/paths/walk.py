@@ -107,6 +107,8 @@ class Path:
         self.loops = {edge.target for block in function.blocks for edge in block.edges if edge.kind == "back"}
         self.known: set[Arm] = set()
         """Arms that were taken because something is known that decides so."""
+        self.chosen: set[Arm] = set()
+        """Arms that were taken though nothing is known."""
         self.steps = 0
         self._most_steps = most_steps
         self._waiting = dict(alternatives)
@@ -204,8 +206,7 @@ class Path:
 
     def _note(self, taken: Taken) -> None:
         self.taken.append(taken)
-        if not taken.free:
-            self.known.add((taken.block, taken.arm))
+        (self.chosen if taken.free else self.known).add((taken.block, taken.arm))
         condition = taken.condition
         if condition is None:
             return
