@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -15,6 +15,7 @@ from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.source import FileResult, check_project, check_source
 from cuvet.source.paths import walk
 from cuvet.source.paths.arms import Arms
+from cuvet.source.textual import written
 
 _PARAMETERS = "int *a, int n, float *p, cudaStream_t s"
 
@@ -53,6 +54,7 @@ OTHER = {
         "switch (n) {\n" + "".join(f"case {at}: f(s); cudaStreamQuery(s); break;\n" for at in range(count)) + "}\n"
     ),
     "nothing but calls": repeated("cudaFree(p);"),
+    "calls with too many arguments": repeated("cudaFree(p, @); " * 6),
     "calls of many variables": repeated("float *p@; cudaMalloc(&p@, 4); cudaFree(p@); cudaFree(p@);"),
     "copies": repeated(
         "cudaMemcpyAsync(h, p, 4, cudaMemcpyDeviceToHost, s); n += h[@];", "float *h; cudaMallocHost(&h, 4);\n"
@@ -100,6 +102,41 @@ def test_the_work_grows_as_the_function_does(shape: Callable[[int], str], monkey
         checked(shape(count))  # names are looked up
     small, large, larger = (lines_run(shape(count)) for count in (20, 40, 80))
     assert larger - large < 2.7 * (large - small)
+
+
+def test_a_function_of_many_variables_is_searched_for_a_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = repeated("float *p@; cudaMalloc(&p@, 4); cudaFree(p@);")
+    searched: list[bytes] = []
+
+    def positions(text: bytes, word: bytes) -> Iterator[int]:
+        searched.append(word)
+        return positions_before(text, word)
+
+    positions_before = written.positions
+    monkeypatch.setattr(written, "positions", positions)
+    checked(text(40))
+    assert 40 <= len(set(searched)) < 80
+    searched.clear()
+    checked(text(500))
+    assert len(searched) < 80
+
+
+def test_words_are_found_alike_however_many_are_asked_for() -> None:
+    """Each of the variables is kept by another thread only where its name stands as a word."""
+    body = "float *p@; cudaMalloc(&p@, 4); keep(q@p@, p@1); cudaFree(p@); cudaFree(p@);"
+    for count in (30, 300):
+        found = [each for each in checked(repeated(body)(count)).findings if each.severity == "error"]
+        assert len(found) == count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_calls_below_conditions_of_the_build_are_told_from_the_others(count: int) -> None:
+    wrong = "cudaFree(p, 1);\n"
+    guarded = f"#if A\n{wrong}#ifdef B\n{wrong}#endif\n#else\n{wrong}#endif\n#ifdef C\n{wrong}#endif\n"
+    text = function((wrong + guarded) * count + wrong)
+    for whole in (text, f"#ifndef HEADER\n#define HEADER\n{text}#endif\n"):
+        found = [each for each in checked(whole).findings if each.name == "source-wrong-argument-count"]
+        assert len(found) == count + 1
 
 
 def lines_run(text: str) -> int:

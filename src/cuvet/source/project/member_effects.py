@@ -224,9 +224,11 @@ def _member(function: Function, lvalue: str) -> tuple[str, str] | None:
     path = _INDEX.sub("", lvalue)
     parts = re.split(r"->|\.", path)
     root = parts[0]
-    types = {parameter.name: parameter.type for parameter in function.parameters} | function.locals
-    if root in types:
-        match = _TYPE.search(types[root])
+    kind = function.locals.get(root)
+    if kind is None:
+        kind = next((each.type for each in function.parameters if each.name == root), None)
+    if kind is not None:
+        match = _TYPE.search(kind)
         if len(parts) < 2 or match is None:
             return None
         return match[1], parts[1]

@@ -1,7 +1,9 @@
 """Entry points that a file calls by a name, or with arguments, that CUDA does not have."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from cuvet.findings import Finding
 from cuvet.rules.rule import Rule
@@ -16,6 +18,9 @@ from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual.spellings import IN_HEADERS, arguments, nearest, removed
 from cuvet.source.textual.written import Body, positions
 
+_CONDITIONAL = frozenset(
+    "preproc_if preproc_elif preproc_else preproc_elifdef preproc_def preproc_function_def preproc_arg".split()
+)
 _MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
 
 
@@ -71,8 +76,26 @@ def _is_in_namespace(call: Node) -> bool:
     )
 
 
+class _Looked:
+    """What is looked up in a file once, however often it is asked."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, bool] = {}
+        self.conditional: list[tuple[int, int]] | None = None
+
+
+_LOOKED: WeakKeyDictionary[Source, _Looked] = WeakKeyDictionary()
+
+
 def _declared_here(name: str, source: Source) -> bool:
     """Whether the file declares, defines or imports something of that name: then the name is the program's own."""
+    declared = _LOOKED.setdefault(source, _Looked()).declared
+    if name not in declared:
+        declared[name] = _is_declared(name, source)
+    return declared[name]
+
+
+def _is_declared(name: str, source: Source) -> bool:
     word = re.escape(name.encode())
     if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.code):
         return True
@@ -82,18 +105,26 @@ def _declared_here(name: str, source: Source) -> bool:
 
 def guarded(root: Node, offset: int, source: Source) -> bool:
     """Whether the place is compiled under a condition, other than the one around a whole header."""
-    node = root.descendant_for_byte_range(offset, offset + 1)
-    while node is not None:
-        if node.type in ("preproc_if", "preproc_elif", "preproc_else", "preproc_elifdef"):
-            return True
-        if node.type == "preproc_ifdef" and node.parent is not None and node.parent.type != "translation_unit":
-            return True
-        if node.type == "preproc_ifdef" and not _is_include_guard(node, source):
-            return True
-        if node.type in ("preproc_def", "preproc_function_def", "preproc_arg"):
-            return True
-        node = node.parent
-    return False
+    looked = _LOOKED.setdefault(source, _Looked())
+    if looked.conditional is None:
+        looked.conditional = list(_conditional(root, source))
+    at = bisect_right(looked.conditional, (offset, len(source.text)))
+    return at > 0 and offset < looked.conditional[at - 1][1]
+
+
+def _conditional(root: Node, source: Source) -> Iterator[tuple[int, int]]:
+    """Start and end of the parts of a file that are compiled under a condition, and of macros, in their order."""
+    waiting = [(root, False)]
+    while waiting:
+        node, nested = waiting.pop()
+        if node.type in _CONDITIONAL or (
+            node.type == "preproc_ifdef" and (nested or not _is_include_guard(node, source))
+        ):
+            yield node.start_byte, node.end_byte
+            continue
+        nested = node.type != "translation_unit"
+        inner = [each for each in node.children if source.text.find(b"#", each.start_byte, each.end_byte) >= 0]
+        waiting += ((each, nested) for each in reversed(inner))
 
 
 def _is_include_guard(node: Node, source: Source) -> bool:

@@ -24,6 +24,8 @@ _CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,
 _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 """A macro without arguments that is the next statement after a call."""
 _WORD_END = re.compile(rb"\w*$")
+_FEW_WORDS = 64
+"""Where no more are asked for, each is searched in the text, which costs less than to look at all of them."""
 _OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
 
 
@@ -105,7 +107,18 @@ class Body:
         """Offsets at which the word stands."""
         found = self._words.get(word)
         if found is None:
-            found = self._words[word] = [self.body.start_byte + at for at in positions(self.text, word.encode())]
+            if len(self._words) < _FEW_WORDS or not (word.isascii() and word.isidentifier()):
+                found = [self.body.start_byte + at for at in positions(self.text, word.encode())]
+            else:
+                found = self._all_words.get(word.encode(), [])
+            self._words[word] = found
+        return found
+
+    @cached_property
+    def _all_words(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        for match in re.finditer(rb"\w+", self.text):
+            found.setdefault(match[0], []).append(self.body.start_byte + match.start())
         return found
 
     def identifiers(self, name: str) -> Iterator[tuple[Node, Node]]:
