@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet.device.arena import Arena
@@ -246,4 +246,4 @@ class Machine:
 
 
 def _exists(process: ClientProcess) -> bool:
-    return Path(f"/proc/{process.pid}").exists()
+    return os.path.exists(f"/proc/{process.pid}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
+from itertools import count, groupby
 from typing import TypeVar
 
 from cuvet.catalog import EntryPoint
@@ -54,15 +55,19 @@ class Prediction:
     outputs: dict[int, int] = field(default_factory=dict)
 
 
+Rules = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
+"""In order, with what has to hold for them to fire."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; of both, those that
-    can fire when the call succeeds; the roles that name objects."""
+    can fire when the call succeeds; the roles that name objects. Rules that fire only when the same holds are together."""
 
-    rules: tuple[type[CallRule], ...]
-    others: tuple[type[CallRule], ...]
-    rules_of_success: tuple[type[CallRule], ...]
-    others_of_success: tuple[type[CallRule], ...]
+    rules: Rules
+    others: Rules
+    rules_of_success: Rules
+    others_of_success: Rules
     named: tuple[Role, ...]
 
 
@@ -114,8 +119,14 @@ class Model(ModelView):
         judged = _judged(call.entry_point)
         every = judged.rules_of_success if succeeded else judged.rules
         others = judged.others_of_success if succeeded else judged.others
-        rules = others if len(others) < len(every) and self._all_alive(call, judged) else every
-        found = [violation for rule in rules for violation in rule.check(call, self)]
+        rules = others if others != every and self._all_alive(call, judged) else every
+        found = [
+            violation
+            for occasion, several in rules
+            if occasion is None or occasion(call, self)
+            for rule in several
+            for violation in rule.check(call, self)
+        ]
         return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
 
     def predict(self, call: Call) -> Prediction:
@@ -344,9 +355,13 @@ def _judged(entry_point: EntryPoint) -> Judged:
     rules = tuple(rule for rule in every if (rule.libraries or not of_library) and rule.applies_to(entry_point))
     others = tuple(rule for rule in rules if not rule.only_for_dead)
     return Judged(
-        rules=rules,
-        others=others,
-        rules_of_success=tuple(rule for rule in rules if not rule.only_for_failed),
-        others_of_success=tuple(rule for rule in others if not rule.only_for_failed),
+        rules=_by_occasion(rules),
+        others=_by_occasion(others),
+        rules_of_success=_by_occasion(rule for rule in rules if not rule.only_for_failed),
+        others_of_success=_by_occasion(rule for rule in others if not rule.only_for_failed),
         named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
     )
+
+
+def _by_occasion(rules: Iterable[type[CallRule]]) -> Rules:
+    return tuple((occasion, tuple(together)) for occasion, together in groupby(rules, lambda rule: rule.only_when))

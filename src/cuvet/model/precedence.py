@@ -8,7 +8,7 @@ CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; unknown flags and no event CUDA_ERROR_INV
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -61,9 +61,11 @@ EXCEPTIONS: dict[str, tuple[Stage, ...]] = {
 """Entry points that look in another order."""
 
 
-def decisive(name: str, violations: Iterable[Violation], given: Stage | None = None) -> tuple[Violation, ...]:
+def decisive(name: str, violations: Sequence[Violation], given: Stage | None = None) -> tuple[Violation, ...]:
     """Those of the violations of a call of the entry point ``name`` that its outcome follows from: all of the first stage that has
     any. None if ``given``, the stage of something that no rule is about, comes before them."""
+    if not violations:
+        return ()
     order = EXCEPTIONS.get(name, ORDER)
     ends = [violation for violation in violations if violation.outcomes or violation.undefined]
     first = min((order.index(violation.rule.stage) for violation in ends), default=len(order))

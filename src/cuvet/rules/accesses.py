@@ -92,17 +92,25 @@ def rows(call: Call) -> Iterator[Rows]:
             yield Rows(argument, word, members["WidthInBytes"], members["Height"], pitch, start, first, height)
 
 
-def accesses(call: Call) -> Iterator[Access]:
-    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, if any bytes are."""
+def accesses(call: Call) -> tuple[Access, ...]:
+    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, if any bytes are.
+    Worked out once for the rules that ask about the same call one after the other."""
+    asked, found = _newest[0]
+    if asked is not call:
+        found = tuple(access for access in _accesses(call) if access.size)
+        _newest[0] = call, found
+    return found
+
+
+_newest: list[tuple[Call | None, tuple[Access, ...]]] = [(None, ())]
+
+
+def _accesses(call: Call) -> Iterator[Access]:
     if call.name in WRITES:
-        found: Iterator[Access] = _write(call)
-    elif call.name in SETS:
-        found = _set(call)
-    elif _description(call) is not None:
-        found = _pitched_copy(call)
-    else:
-        found = _copy(call)
-    return (access for access in found if access.size)
+        return _write(call)
+    if call.name in SETS:
+        return _set(call)
+    return _copy(call) if _description(call) is None else _pitched_copy(call)
 
 
 def _set(call: Call) -> Iterator[Access]:

@@ -9,6 +9,7 @@ from cuvet.model import Call, ModelView, Object
 from cuvet.model.current import needs_context
 from cuvet.model.objects import Context
 from cuvet.model.precedence import Stage
+from cuvet.rules.occasions import without_context
 from cuvet.rules.rule import CallRule, Violation
 
 
@@ -20,6 +21,7 @@ class CurrentContextRule(CallRule):
 
     only_for_failed = True
     stage = Stage.CONTEXT
+    only_when = without_context
     outcomes: ClassVar[tuple[int, ...]]
 
     @classmethod

@@ -17,7 +17,7 @@ There is a class for each occasion on which a rule is asked:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -166,6 +166,8 @@ class CallRule(Rule):
     """All its violations are ``only_if_failed``: it need not be asked about calls that returned success."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
+    only_when: ClassVar[Callable[[Call, ModelView], bool] | None] = None
+    """It fires only at calls of which this holds (``cuvet.rules.occasions``); then the model asks it about no others."""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

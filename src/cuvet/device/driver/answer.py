@@ -6,7 +6,7 @@ import time
 from functools import cache
 from importlib import import_module
 
-from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.catalog import EntryPoint, Kind, Role, Verb
 from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
 from cuvet.device import facts
@@ -110,7 +110,9 @@ def _touches_graph_memory(invocation: Invocation) -> bool:
     """Whether the call is about memory that a launched graph allocated. The addresses of allocation nodes come back inside a struct,
     where the model does not see them."""
     held = invocation.process.graph_memory
-    roles = [role for role in invocation.entry_point.roles if role.kind is Kind.MEMORY] if held else []
+    if not held:
+        return False
+    roles = [role for role in invocation.entry_point.roles if role.kind is Kind.MEMORY]
     words = [invocation[role.parameter] for role in roles if role.parameter and not role.field]
     return any(address <= word < address + size for address, (size, _) in held.items() for word in words)
 
@@ -162,14 +164,22 @@ def _clean_up(invocation: Invocation) -> Steps[None]:
     """Let handle values and memory of objects that the call ended be given out again. Those of graph nodes, of which the model need not
     know, are with the graph's end."""
     process, entry_point = invocation.process, invocation.entry_point
-    for role in entry_point.roles:
-        if role.verb is Verb.DESTROYS and role.parameter and not role.field and role.kind is not Kind.GRAPH_NODE:
-            _retire(invocation, role.kind, invocation[role.parameter])
+    for role in _destroying(entry_point):
+        _retire(invocation, role.kind, invocation[role.parameter])
     if entry_point.name in _ENDS_MANY:
         for kind, handle in process.handles.live():
             if kind is not Kind.GRAPH_NODE:
                 _retire(invocation, kind, handle)
         yield from memory.free_ended(invocation)
+
+
+@cache
+def _destroying(entry_point: EntryPoint) -> tuple[Role, ...]:
+    return tuple(
+        role
+        for role in entry_point.roles
+        if role.verb is Verb.DESTROYS and role.parameter and not role.field and role.kind is not Kind.GRAPH_NODE
+    )
 
 
 def _retire(invocation: Invocation, kind: Kind, handle: int) -> None:

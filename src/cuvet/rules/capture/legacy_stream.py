@@ -4,6 +4,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.rules.capturing import CaptureRule, begun
+from cuvet.rules.occasions import while_capturing
 from cuvet.rules.rule import Violation
 
 
@@ -21,6 +22,7 @@ class CaptureLegacyStream(CaptureRule):
     """
 
     code = "CV803"
+    only_when = while_capturing
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"
     evidence = """

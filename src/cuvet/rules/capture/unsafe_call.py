@@ -6,6 +6,7 @@ from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import MODES, CaptureRule, begun
+from cuvet.rules.occasions import while_capturing
 from cuvet.rules.rule import Violation
 
 
@@ -30,6 +31,7 @@ class CaptureUnsafeCall(CaptureRule):
     """
 
     code = "CV804"
+    only_when = while_capturing
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"
     evidence = """

@@ -5,6 +5,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.occasions import while_capturing
 from cuvet.rules.rule import Violation
 
 
@@ -19,6 +20,7 @@ class CaptureWait(CaptureRule):
     """
 
     code = "CV801"
+    only_when = while_capturing
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"
     evidence = """
@@ -80,8 +82,6 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        if not model.captures():
-            return
         for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):
             if stream.alive and stream.capture is not None:
                 yield Violation(

@@ -5,6 +5,7 @@ from cuvet.model import Call, ModelView
 from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
+from cuvet.rules.occasions import after_fork
 from cuvet.rules.rule import CallRule, Violation
 
 
@@ -20,6 +21,7 @@ class DeviceUseAfterFork(CallRule):
 
     code = "CV122"
     stage = Stage.PROCESS
+    only_when = after_fork
     of_process = True
     libraries = True
     only_for_failed = True

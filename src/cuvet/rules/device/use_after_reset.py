@@ -4,6 +4,7 @@ from cuvet.catalog.roles import ENDS, Kind, Role, Verb
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
+from cuvet.rules.occasions import after_reset
 from cuvet.rules.rule import CRASH, CallRule, Violation
 
 _OUTCOMES = {
@@ -45,6 +46,7 @@ class DeviceUseAfterReset(CallRule):
     code = "CV120"
     in_source = True
     stage = Stage.HANDLE
+    only_when = after_reset
     summary = "something from before a device reset is used"
     help = "free and destroy everything before the reset, or leave the reset out"
     verbs = NAMES
@@ -185,8 +187,6 @@ class Worker {
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        if not model.resets:
-            return
         current = model.current_context(call)
         lives = current is None or current.alive
         for role in call.entry_point.roles:

@@ -4,6 +4,7 @@ from cuvet.catalog import EntryPoint, status_name
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS
 from cuvet.rules.lifecycle import NAMES, place
+from cuvet.rules.occasions import after_failure
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.unmade import lacks, missing
 
@@ -22,6 +23,7 @@ class ErrorUnchecked(CallRule):
     code = "CV902"
     severity = "warning"
     only_for_failed = True
+    only_when = after_failure
     summary = "a call failed, and the program went on as if it had succeeded"
     help = "check the status of this call"
     evidence = """

@@ -96,7 +96,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         needs = _TABLE[call.name]
         if call.name in WRITES:
-            stream, written = model.stream_on(call), next(accesses(call), None)
+            stream, written = model.stream_on(call), next(iter(accesses(call)), None)
             if written is None or (stream is not None and stream.capture is not None):
                 return
             address = written.address

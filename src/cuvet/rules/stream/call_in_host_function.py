@@ -4,6 +4,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
+from cuvet.rules.occasions import in_host_function
 from cuvet.rules.rule import CallRule, Violation
 
 _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
@@ -20,6 +21,7 @@ class StreamCallInHostFunction(CallRule):
 
     code = "CV208"
     stage = Stage.PROCESS
+    only_when = in_host_function
     summary = "a host function of a stream calls CUDA"
     help = "let the host function wake a thread that calls CUDA; free memory with cudaFreeAsync on the stream"
     evidence = """
