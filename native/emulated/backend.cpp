@@ -77,8 +77,10 @@ struct Session {
     Connection connection;
     pid_t process = 0;  // that the connection is of; 0 none yet
     uint8_t* scratch = nullptr;
-    uint32_t depth = 0;         // calls in progress
-    uint32_t calls = 0;         // of this connection
+    uint32_t depth = 0;     // calls in progress
+    uint32_t calls = 0;     // of this connection
+    bool foreseen = false;  // the next call of a wrapper is answered without being asked, by the number `foreseen_call`
+    uint32_t foreseen_call = 0;
     uint64_t connections = 0;   // how often it was connected
     uint64_t driver_calls = 0;  // that wrappers asked the device process for
     bool failed = false;        // a command that was not answered, of the calls in progress
@@ -125,6 +127,7 @@ bool connect_session(Session* session) {
     session->process = process;
     session->depth = 0;
     session->calls = 0;
+    session->foreseen = false;
     session->connections++;
     const pid_t parent = caller_process.exchange(process);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
@@ -298,8 +301,13 @@ uint64_t obey_until_return(Session* session, uint32_t call) {
         if (command.op == Op::RETURN) return command.operand[session->failed ? 1 : 0];
         if (command.op > Op::MESSAGE) return lose_session(session);  // no command
         const uint64_t driver_calls = session->driver_calls;
+        if (command.foreseen) {
+            session->foreseen = true;
+            session->foreseen_call = session->calls++;
+        }
         Answer answer;
         obey(command, &answer);
+        if (session->foreseen) return lose_session(session);                   // the wrapper did not ask
         if (session->connections != connection) return lose_session(session);  // a call inside of this one lost it
         if (command.unanswered) session->failed |= answer.error != 0;
         const bool known = command.op == Op::CALL_DRIVER && session->driver_calls != driver_calls;
@@ -307,6 +315,15 @@ uint64_t obey_until_return(Session* session, uint32_t call) {
     }
 }
 
+uint64_t obey_call(Session* session, uint32_t call) {
+    const uint32_t depth = session->depth++;
+    if (depth == 0) session->failed = false;
+    const uint64_t status = obey_until_return(session, call);
+    session->depth = depth;
+    return status;
+}
+
+// Sends a request and obeys what follows.
 uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs,
              uint16_t flags) {
     Session* session = current_session();
@@ -323,11 +340,7 @@ uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t coun
         request.append(blob->data, blob->bytes);
     }
     if (!session->connection.send(&request)) return lose_session(session);
-    const uint32_t depth = session->depth++;
-    if (depth == 0) session->failed = false;
-    const uint64_t status = obey_until_return(session, session->calls++);
-    session->depth = depth;
-    return status;
+    return obey_call(session, session->calls++);
 }
 
 }  // namespace
@@ -340,7 +353,14 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
                                                                          bool own_question) {
     using namespace cuvet::emulated;
     const bool library = entry_point.flags & cuvet::LIBRARY;
-    if (!library && !own_question) current_session()->driver_calls++;
+    if (!library && !own_question) {
+        Session* session = current_session();
+        session->driver_calls++;
+        if (session->foreseen) {
+            session->foreseen = false;
+            return obey_call(session, session->foreseen_call);
+        }
+    }
     const MessageKind kind = library ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;
     const int flags = (per_thread ? PER_THREAD_SYMBOL : 0) | (own_question ? OWN_QUESTION : 0);
     return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, static_cast<uint16_t>(flags));

@@ -117,7 +117,9 @@ bool read_command(const uint8_t* message, Command* command) {
     const uint8_t* header = message + LENGTH_BYTES;
     command->op = static_cast<Op>(header[0]);
     command->operands = header[1];
-    command->unanswered = number_at<uint16_t>(header + 2) & UNANSWERED;
+    const uint16_t flags = number_at<uint16_t>(header + 2);
+    command->unanswered = flags & UNANSWERED;
+    command->foreseen = flags & FORESEEN;
     const size_t operand_bytes = command->operands * sizeof(uint64_t);
     if (command->operands > MOST_OPERANDS || HEADER_BYTES + operand_bytes > length) return false;
     memset(command->operand, 0, sizeof command->operand);

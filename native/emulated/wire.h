@@ -16,6 +16,7 @@ namespace cuvet::emulated {
 struct Command {
     Op op;
     bool unanswered;
+    bool foreseen;
     uint32_t operands;
     uint64_t operand[MOST_OPERANDS];
     const uint8_t* data;

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from cuvet.catalog import driver, runtime
 from cuvet.device.process import Machine
 from cuvet.device.protocol import (
+    FORESEEN,
     OWN_QUESTION,
     UNANSWERED,
     Answer,
@@ -143,11 +144,15 @@ def test_the_shim_need_not_tell_what_a_driver_call_returned(device: Device) -> N
         assert receive(client) == command(Op.RETURN, 0, call=1)
         assert receive(client) == command(Op.SCRATCH, 4096)
         client.sendall(framed(answer(scratch)))
-        assert receive(client) == command(Op.CALL_DRIVER, context, scratch)
+        assert receive(client) == command(Op.CALL_DRIVER, context, scratch, flags=FORESEEN)
+        assert receive(client) == command(Op.WRITE, scratch, data=bytes(8), call=2), "of the call that is not asked for"
+        client.sendall(framed(answer()))
+        assert receive(client) == command(Op.RETURN, 0, call=2)
+        assert receive(client) == command(Op.CALL_DRIVER, driver()["cuDevicePrimaryCtxRetain"].id, scratch + 16, 0)
         client.sendall(framed(request("cuDriverGetVersion", 0x9000, flags=OWN_QUESTION)))
         assert receive(client)[0] == Op.WRITE
         client.sendall(framed(answer()))
-        assert receive(client)[0] == Op.RETURN, "a question of the shim's own is not the driver call"
+        assert receive(client) == command(Op.RETURN, 0, call=3), "a question of the shim's own is not the driver call"
         client.sendall(framed(answer(3)))
         assert receive(client) == command(Op.RETURN, 3), "a wrapper that did not ask tells its status"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog import Verb, driver
 from cuvet.device.protocol import Answer, Command, Op
 
 if TYPE_CHECKING:
@@ -36,6 +38,19 @@ def is_certain(thread: Thread, command: Command) -> bool:
     if command.op is Op.COPY and any(_is_registered(thread, address) for address in command.operands[:2]):
         return False
     return command.op in (Op.WRITE, Op.COPY, Op.SET) and thread.process.touched.hold(command)
+
+
+def is_question(command: Command) -> bool:
+    """Whether it calls a driver function that only asks, so that it is the same whether it is answered before the shim's wrapper is
+    entered, or inside of it."""
+    return command.op is Op.CALL_DRIVER and _only_asks(command.operands[0])
+
+
+@cache
+def _only_asks(entry_point: int) -> bool:
+    called = driver().entry_points[entry_point]
+    returns = bool(called.roles) and all(role.verb is Verb.RETURNS for role in called.roles)
+    return called.hot and returns and all(parameter.out for parameter in called.parameters)
 
 
 def _is_registered(thread: Thread, address: int) -> bool:

@@ -14,8 +14,8 @@ MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
 MOST_OPERANDS = 32
 """Of a command."""
-UNANSWERED = 1
-"""Flag of a command."""
+UNANSWERED, FORESEEN = 1, 2
+"""Flags of a command."""
 PER_THREAD_SYMBOL, OWN_QUESTION = 1, 2
 """Flags of a driver call."""
 
@@ -101,13 +101,13 @@ class Command:
     operands: tuple[int, ...] = ()
     data: bytes = b""
 
-    def encode(self, call: int = 0, *, unanswered: bool = False) -> bytes:
-        """The message. ``call``: which of the connection's calls it belongs to, from 0. ``unanswered``: the shim does not answer, and
-        goes on to the next command."""
+    def encode(self, call: int = 0, flags: int = 0) -> bytes:
+        """The message. ``call``: which of the connection's calls it belongs to, from 0. ``flags``: UNANSWERED: the shim does not answer,
+        and goes on to the next command; FORESEEN, of CALL_DRIVER: what answers the driver call follows, without its being asked."""
         count = len(self.operands)
         words = [word & 0xFFFFFFFFFFFFFFFF for word in self.operands]
         return (
-            _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, unanswered, call & 0xFFFFFFFF, *words)
+            _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, flags, call & 0xFFFFFFFF, *words)
             + self.data
         )
 

@@ -19,7 +19,9 @@ from cuvet.device import foreknown
 from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
+    FORESEEN,
     MOST_BYTES,
+    UNANSWERED,
     Answer,
     Bring,
     Command,
@@ -220,9 +222,7 @@ class Server:
         elif isinstance(message, Request):
             if connection.thread is None:
                 raise ProtocolError("a call before HELLO")
-            steps = self._answer(connection.thread, message)
-            connection.calls.append(CallInProgress(steps, message, connection.number))
-            connection.number += 1
+            self._begin(connection, connection.thread, message)
             self._advance(connection, None)
         elif isinstance(message, Goodbye):
             if connection.thread is None:
@@ -237,6 +237,10 @@ class Server:
             if not message.error:
                 foreknown.follow(connection.thread, command)
             self._advance(connection, message)
+
+    def _begin(self, connection: Connection, thread: Thread, request: Request) -> None:
+        connection.calls.append(CallInProgress(self._answer(thread, request), request, connection.number))
+        connection.number += 1
 
     def _advance(self, connection: Connection, answer: Answer | None) -> None:
         """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
@@ -254,11 +258,17 @@ class Server:
             answer = foreknown.answer_to(thread, command)
             if answer is not None:
                 continue
+            if foreknown.is_question(command):
+                connection.outgoing += command.encode(call.number, FORESEEN)
+                call.command = command
+                entry_point, *words = command.operands
+                self._begin(connection, thread, Request(False, entry_point, tuple(words)))
+                continue
             if not foreknown.is_certain(thread, command):
                 connection.outgoing += command.encode(call.number)
                 call.command = command
                 break
-            connection.outgoing += command.encode(call.number, unanswered=True)
+            connection.outgoing += command.encode(call.number, UNANSWERED)
             connection.calls[0].trusts = True
             foreknown.follow(thread, command)
             answer = foreknown.DONE
