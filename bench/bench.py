@@ -40,13 +40,12 @@ def write(file: Path, figures: Figures) -> None:
 
 
 def chosen(only: str) -> list[Row]:
-    """The rows of a part or with such a figure; ``gpu`` are those that need one."""
+    """The rows of a part; ``gpu`` are those that need one. Any other words: the rows with such a figure."""
     words = only.lower()
-    return [
-        row
-        for row in ROWS
-        if words == row.part or (words == "gpu" and row.gpus) or any(words in what.lower() for what in row.figures)
-    ]
+    if words == "gpu":
+        return [row for row in ROWS if row.gpus]
+    of_part = [row for row in ROWS if row.part == words]
+    return of_part or [row for row in ROWS if any(words in what.lower() for what in row.figures)]
 
 
 def reason_to_skip(row: Row, args: argparse.Namespace, here: int, end: float) -> str:

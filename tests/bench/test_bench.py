@@ -77,6 +77,14 @@ def test_a_word_that_no_row_has_is_a_mistake() -> None:
     assert (done.returncode, done.stderr) == (2, "no row has 'no such row': see --list\n")
 
 
+def test_a_part_is_chosen_by_its_name_and_rows_by_a_word_of_theirs() -> None:
+    def chosen(only: str) -> list[str]:
+        return bench("--list", "--only", only).stdout.splitlines()
+
+    assert chosen("calls") == [f"calls: {what}" for row in ROWS if row.part == "calls" for what in row.figures]
+    assert chosen("two timing") == [f"programs: {what}" for row in ROWS for what in row.figures if "PyTorch" in what]
+
+
 def test_the_difference_is_taken_within_a_round() -> None:
     found = [{"bare": {"x": bare}, "checked": {"x": bare + 1}} for bare in (10.0, 20.0, 40.0)]
     assert compared(found, "x") == {
