@@ -14,7 +14,7 @@ from cuvet.knowledge.search import MOST_CAUSES, Match, all_causes, likely, rank
 from cuvet.rules import rule_names
 
 ROOT = Path(__file__).parents[1]
-CASES = ROOT / "src/cuvet/knowledge/public_cases.jsonl"
+CASES = ROOT / "tests/knowledge/public_cases.jsonl"
 MACHINES = ROOT / "tests/doctor/roots"
 
 HEAD = f"""# Causes

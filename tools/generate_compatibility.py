@@ -39,7 +39,7 @@ code for a Tegra runs on another GPU, or the reverse.
 | 200 `CUDA_ERROR_INVALID_IMAGE` | the bytes are not device code, or not complete |
 
 The runtime API reports the same numbers. In public cases a program without code for the GPU also showed 98
-`cudaErrorInvalidDeviceFunction` and 500 `cudaErrorSymbolNotFound` (`knowledge/public_cases.jsonl`, `binary_lacks_gpu_arch`).
+`cudaErrorInvalidDeviceFunction` and 500 `cudaErrorSymbolNotFound` (`tests/knowledge/public_cases.jsonl`, `binary_lacks_gpu_arch`).
 """
 
 

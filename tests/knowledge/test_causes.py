@@ -23,7 +23,7 @@ from ..every import of_every
 ROOT = Path(__file__).parents[2]
 CATEGORIES = {
     json.loads(line)["cause_category"]
-    for line in (ROOT / "src/cuvet/knowledge/public_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in (ROOT / "tests/knowledge/public_cases.jsonl").read_text(encoding="utf-8").splitlines()
 }
 HANDLE = named("CUDA_ERROR_INVALID_HANDLE")
 assert HANDLE is not None

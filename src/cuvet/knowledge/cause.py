@@ -35,7 +35,7 @@ class Cause:
 
     ``id``: a slug that names what is wrong, never re-used. ``title``: one line that stands alone. ``why``: how it leads to the error, in
     plain words. ``fix``: what fixes it, a command where there is one. ``beliefs``: what people wrongly hold for true about it.
-    ``cases``: the categories of the public cases (``knowledge/public_cases.jsonl``) that it is the cause of.
+    ``cases``: the categories of the public cases (``tests/knowledge/public_cases.jsonl``) that it is the cause of.
     """
 
     id: str
