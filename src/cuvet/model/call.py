@@ -113,6 +113,10 @@ class Call:
         """Where it was made, `` at file:line``, if it is a recorded call and that is known; else nothing."""
         return ""
 
+    def index(self, parameter: str) -> int:
+        """The index of the parameter of that name. KeyError if there is none."""
+        return self.entry_point.index[parameter]
+
     def arg(self, parameter: str) -> int:
         """The word passed for the parameter of that name. KeyError if there is none."""
         return self.args[self.entry_point.index[parameter]]

@@ -30,7 +30,7 @@ class ArgumentRule(CallRule):
             if message:
                 because = (f"CUDA Driver API, {call.name}: {takes.text}",) if takes.text else ()
                 yield cls.refused(
-                    message, argument=call.entry_point.index[takes.parameter], because=because, outcomes=(takes.status,)
+                    message, argument=call.index(takes.parameter), because=because, outcomes=(takes.status,)
                 )
 
 
@@ -64,7 +64,7 @@ def refused(call: Call, takes: Takes) -> str:
 
 def passed(call: Call, parameter: str) -> int:
     """The number that the call passes, as unsigned as its type is wide."""
-    index = call.entry_point.index[parameter]
+    index = call.index(parameter)
     return call.args[index] & (1 << 8 * call.entry_point.parameters[index].bytes) - 1
 
 

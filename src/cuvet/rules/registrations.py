@@ -84,7 +84,7 @@ class RegistrationRule(CallRule):
         yield cls.refused(
             refusal.message,
             refusal.object,
-            argument=call.entry_point.index[refusal.parameter],
+            argument=call.index(refusal.parameter),
             because=refusal.because,
             outcomes=refusal.outcomes,
             undefined=refusal.undefined,

@@ -131,6 +131,25 @@ class Rule(ABC):
         return f"{cls.__module__.partition('.')[2].replace('.', '/')}.py, {cls.name}, {part}"
 
     @classmethod
+    def broken(
+        cls,
+        message: str,
+        *objects: Object | None,
+        argument: int | None = None,
+        because: tuple[str, ...] = (),
+        outcomes: tuple[int, ...] = (),
+        undefined: bool = False,
+        only_if_failed: bool = False,
+        culprit: Call | None = None,
+        cause: Call | None = None,
+    ) -> Violation:
+        """A violation of this rule. ``objects`` that are None are left out."""
+        known = tuple(each for each in objects if each is not None)
+        return Violation(
+            cls, message, known, argument, because, outcomes, undefined, only_if_failed, culprit=culprit, cause=cause
+        )
+
+    @classmethod
     def refused(
         cls,
         message: str,
@@ -140,10 +159,16 @@ class Rule(ABC):
         outcomes: tuple[int, ...] = (INVALID_VALUE,),
         undefined: bool = False,
     ) -> Violation:
-        """A violation that the driver is expected to refuse with one of ``outcomes``. It is reported only if the call fails.
-        ``objects`` that are None are left out."""
-        known = tuple(each for each in objects if each is not None)
-        return Violation(cls, message, known, argument, because, outcomes, undefined, only_if_failed=True)
+        """The same that the driver is expected to refuse with one of ``outcomes``. It is reported only if the call fails."""
+        return cls.broken(
+            message,
+            *objects,
+            argument=argument,
+            because=because,
+            outcomes=outcomes,
+            undefined=undefined,
+            only_if_failed=True,
+        )
 
     @classmethod
     def can_succeed(cls, name: str) -> bool:

@@ -63,19 +63,12 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
         if call.name == "cuMemUnmap":
             yield from cls._unmapped(call, model)
             return
-        found = model.object_of(call, call.entry_point.index["ptr"], Kind.ADDRESS_RANGE)
+        found = model.object_of(call, call.index("ptr"), Kind.ADDRESS_RANGE)
         made = None if found is None or not found.alive else found.created_by
         if found is None or made is None or made.name != "cuMemAddressReserve" or made.arg("size") == call.arg("size"):
             return
-        yield Violation(
-            rule=cls,
-            message=f"{found.name} is {made.arg('size')} bytes long, of which {call.arg('size')} are to be freed",
-            objects=(found,),
-            argument=call.entry_point.index["size"],
-            because=(f"it was reserved by {place(made)}",),
-            outcomes=(1,),
-            only_if_failed=True,
-        )
+        message = f"{found.name} is {made.arg('size')} bytes long, of which {call.arg('size')} are to be freed"
+        yield cls.refused(message, found, argument=call.index("size"), because=(f"it was reserved by {place(made)}",))
 
     @classmethod
     def _unmapped(cls, call: Call, model: ModelView) -> Iterator[Violation]:
@@ -83,13 +76,7 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
         for memory in model.overlapping_allocations(start, size):
             if memory.variant == "mapped" and (memory.handle < start or start + size < memory.end):
                 made = memory.created_by
-                yield Violation(
-                    rule=cls,
-                    message=f"{memory.name} is {memory.size} bytes long, and not all of it is to be unmapped",
-                    objects=(memory,),
-                    argument=call.entry_point.index["size"],
-                    because=() if made is None else (f"it was mapped by {place(made)}",),
-                    outcomes=(1,),
-                    only_if_failed=True,
-                )
+                message = f"{memory.name} is {memory.size} bytes long, and not all of it is to be unmapped"
+                because = () if made is None else (f"it was mapped by {place(made)}",)
+                yield cls.refused(message, memory, argument=call.index("size"), because=because)
                 return

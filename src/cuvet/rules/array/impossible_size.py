@@ -70,4 +70,4 @@ cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
             message = f"Width is {width} and Height {height} elements, and no GPU takes more than {_LARGEST}"
         else:
             return
-        yield cls.refused(message, argument=call.entry_point.index[descriptor])
+        yield cls.refused(message, argument=call.index(descriptor))

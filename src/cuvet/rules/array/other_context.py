@@ -77,10 +77,11 @@ cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
                 continue
             if None in (owner.device, current.device) or owner.device == current.device:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{use.object.name} belongs to another device than the current one",
-                objects=(use.object, owner, current),
+            yield cls.broken(
+                f"{use.object.name} belongs to another device than the current one",
+                use.object,
+                owner,
+                current,
                 argument=use.argument,
                 because=(belongs(use.object, owner), f"{current.name} of device {current.device} is current"),
                 outcomes=(CRASH,),

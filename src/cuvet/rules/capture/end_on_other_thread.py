@@ -46,11 +46,5 @@ cu.in_thread(lambda: cu.cuStreamEndCapture(stream))  # error: [capture-end-on-ot
             capture = stream.capture
             if capture is None or capture.mode == RELAXED or capture.thread == call.thread or capture.invalidated_by:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"the {MODES[capture.mode]} capture of {stream.name} was begun by another thread",
-                objects=(stream,),
-                argument=argument,
-                because=(begun(capture),),
-                outcomes=(908,),
-            )
+            message = f"the {MODES[capture.mode]} capture of {stream.name} was begun by another thread"
+            yield cls.broken(message, stream, argument=argument, because=(begun(capture),), outcomes=(908,))

@@ -73,9 +73,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
             return
         message = f"{event.name} is an interprocess event, and {stream.name} is capturing"
         because = (begun(stream.capture),)
-        yield cls.refused(
-            message, event, stream, argument=call.entry_point.index[role.parameter], because=because, outcomes=(900,)
-        )
+        yield cls.refused(message, event, stream, argument=call.index(role.parameter), because=because, outcomes=(900,))
 
 
 def _external(call: Call) -> bool:

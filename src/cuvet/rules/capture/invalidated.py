@@ -81,10 +81,9 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
             if capture is None or capture.invalidated_by is None or not stream.alive:
                 continue
             culprit = capture.invalidated_by
-            yield Violation(
-                rule=cls,
-                message=f"the capture of {capture.origin.name} was invalidated before this call",
-                objects=(stream,),
+            yield cls.broken(
+                f"the capture of {capture.origin.name} was invalidated before this call",
+                stream,
                 argument=argument,
                 because=(f"the capture was invalidated by {written(culprit)}, {place(culprit)}", begun(capture)),
                 outcomes=(901,),

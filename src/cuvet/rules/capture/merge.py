@@ -47,10 +47,10 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        stream = model.stream_of(call, call.entry_point.index["hStream"])
+        stream = model.stream_of(call, call.index("hStream"))
         if stream is None or stream.capture is None or stream.capture.invalidated_by:
             return
-        argument = call.entry_point.index["hEvent"]
+        argument = call.index("hEvent")
         event = model.object_of(call, argument, Kind.EVENT)
         other = event.captured if isinstance(event, Event) and event.alive else None
         if event is not None and other is not None and other is not stream.capture and other.ended_by is None:

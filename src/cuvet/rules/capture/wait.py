@@ -84,10 +84,9 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):
             if stream.alive and stream.capture is not None:
-                yield Violation(
-                    rule=cls,
-                    message=f"{stream.name} is capturing",
-                    objects=(stream,),
+                yield cls.broken(
+                    f"{stream.name} is capturing",
+                    stream,
                     argument=argument,
                     because=(begun(stream.capture),),
                     outcomes=(900,),
@@ -95,10 +94,5 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
         context = whole_context(call, model)
         capture = next((each for each in model.captures() if each.origin.context is context), None)
         if context is not None and capture is not None:
-            yield Violation(
-                rule=cls,
-                message=f"{capture.origin.name}, a stream of this context, is capturing",
-                objects=(capture.origin, context),
-                because=(begun(capture),),
-                outcomes=(900,),
-            )
+            message = f"{capture.origin.name}, a stream of this context, is capturing"
+            yield cls.broken(message, capture.origin, context, because=(begun(capture),), outcomes=(900,))

@@ -58,15 +58,15 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["hEvent"]
+        argument = call.index("hEvent")
         event = model.object_of(call, argument, Kind.EVENT)
         capture = event.captured if isinstance(event, Event) and event.alive else None
         if event is None or capture is None or capture.invalidated_by is None:
             return
-        yield Violation(
-            rule=cls,
-            message=f"the capture in which {event.name} was recorded is invalidated",
-            objects=(event, capture.origin),
+        yield cls.broken(
+            f"the capture in which {event.name} was recorded is invalidated",
+            event,
+            capture.origin,
             argument=argument,
             because=(begun(capture), f"it was invalidated by {place(capture.invalidated_by)}"),
             outcomes=(1,),

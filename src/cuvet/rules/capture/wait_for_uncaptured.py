@@ -60,12 +60,12 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        stream = model.stream_of(call, call.entry_point.index["hStream"])
+        stream = model.stream_of(call, call.index("hStream"))
         if stream is None or stream.capture is None or stream.capture.invalidated_by:
             return
         if call.arg("Flags") & _WAIT_EXTERNAL:
             return
-        argument = call.entry_point.index["hEvent"]
+        argument = call.index("hEvent")
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.external:
             return

@@ -46,10 +46,4 @@ cu.cuGreenCtxDestroy(green)
             owner = (
                 f" is that of {context.parent.name}" if context.parent is not None else " is that of a green context"
             )
-            yield Violation(
-                rule=cls,
-                message=f"{context.name}{owner}, and ends with it",
-                objects=(context,),
-                argument=0,
-                outcomes=(201,),
-            )
+            yield cls.broken(f"{context.name}{owner}, and ends with it", context, argument=0, outcomes=(201,))

@@ -44,10 +44,5 @@ cu.cuCtxDestroy(cu.cuCtxGetCurrent())  # error: [context-destroy-primary]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.object_of(call, 0, Kind.CONTEXT)
         if isinstance(context, Context) and context.alive and context.primary:
-            yield Violation(
-                rule=cls,
-                message=f"{context.name} is the primary context of device {context.device}",
-                objects=(context,),
-                argument=0,
-                outcomes=(201,),
-            )
+            message = f"{context.name} is the primary context of device {context.device}"
+            yield cls.broken(message, context, argument=0, outcomes=(201,))

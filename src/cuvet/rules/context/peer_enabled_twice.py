@@ -55,7 +55,7 @@ cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
         yield cls.refused(
             f"peer access from {both[0].name} to {both[1].name} is enabled already",
             *both,
-            argument=call.entry_point.index["peerContext"],
+            argument=call.index("peerContext"),
             because=() if before is None else (f"it was enabled by {place(before)}",),
             outcomes=(0, 704) if before is None else (704,),
         )

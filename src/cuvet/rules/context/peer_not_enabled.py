@@ -58,6 +58,6 @@ cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
         yield cls.refused(
             f"peer access from {current.name} to {peer.name} is disabled, and was not enabled",
             *dict.fromkeys((current, peer)),
-            argument=call.entry_point.index["peerContext"],
+            argument=call.index("peerContext"),
             outcomes=(0, 705) if peer in current.peers else (705,),
         )

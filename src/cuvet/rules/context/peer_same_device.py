@@ -50,9 +50,5 @@ for peer in range(cu.cuDeviceGetCount()):
             return
         current, peer = both
         other = "itself" if current is peer else f"{peer.name}, of the same device"
-        yield cls.refused(
-            f"peer access is enabled from {current.name} to {other}",
-            *dict.fromkeys((current, peer)),
-            argument=call.entry_point.index["peerContext"],
-            outcomes=(217,),
-        )
+        message = f"peer access is enabled from {current.name} to {other}"
+        yield cls.refused(message, *dict.fromkeys((current, peer)), argument=call.index("peerContext"), outcomes=(217,))

@@ -65,10 +65,6 @@ cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [e
         if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
             return
         primary, user = (owner, where[1]) if owner.primary else (where[1], owner)
-        yield cls.refused(
-            f"device {primary.device} has two contexts, and objects of both meet in this call",
-            primary,
-            user,
-            because=(f"{primary.name} is the primary context", f"{user.name} is another context of that device"),
-            outcomes=(400,),
-        )
+        message = f"device {primary.device} has two contexts, and objects of both meet in this call"
+        because = (f"{primary.name} is the primary context", f"{user.name} is another context of that device")
+        yield cls.refused(message, primary, user, because=because, outcomes=(400,))

@@ -44,9 +44,5 @@ cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.primary_context(call.arg("dev"))
         if context is not None and context.retained == 0:
-            yield cls.refused(
-                f"the primary context of device {call.arg('dev')} is not retained",
-                context,
-                because=chain(context),
-                outcomes=(201,),
-            )
+            message = f"the primary context of device {call.arg('dev')} is not retained"
+            yield cls.refused(message, context, because=chain(context), outcomes=(201,))

@@ -91,7 +91,7 @@ cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
             written = number - (1 << 32) if number >> 31 else number
             yield cls.refused(
                 f"there is no device {written}: this process sees {model.devices}, numbered from 0",
-                argument=call.entry_point.index[parameter],
+                argument=call.index(parameter),
                 outcomes=(_OUTCOMES.get(call.name, _INVALID_DEVICE),),
             )
 

@@ -199,11 +199,10 @@ class Worker {
                 if dead.destroyed_by is None or not by_reset(dead.destroyed_by):
                     continue
                 done = _DONE.get(role.verb, "used")
-                yield Violation(
-                    rule=cls,
-                    message=f"{dead.name} is {done}, but its device was {ending(dead.destroyed_by)} before this call",
-                    objects=(dead,),
-                    argument=call.entry_point.index[role.parameter],
+                yield cls.broken(
+                    f"{dead.name} is {done}, but its device was {ending(dead.destroyed_by)} before this call",
+                    dead,
+                    argument=call.index(role.parameter),
                     because=chain(dead),
                     outcomes=(709,) if by_address and not lives else _outcomes(dead, role),
                     undefined=not by_address,

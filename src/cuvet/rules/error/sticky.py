@@ -111,10 +111,10 @@ def _echo(context: Context, model: ModelView) -> Violation | None:
         return None
     cause = _CAUSES.get(context.error_status, "an error on the device")
     lines, memory = told(context, model)
-    return Violation(
-        rule=ErrorSticky,
-        message=f"{cause} before this call ({status_name('driver', context.error_status)}); {context.name} is lost",
-        objects=(context, *memory),
+    return ErrorSticky.broken(
+        f"{cause} before this call ({status_name('driver', context.error_status)}); {context.name} is lost",
+        context,
+        *memory,
         because=("work that was enqueued earlier failed; this call only reports it", *lines),
         outcomes=(context.error_status,),
         culprit=context.error,

@@ -60,12 +60,6 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
         if lack is None or next(missing(lack.maker, model), None):
             return
         status, kind = status_name("driver", lack.status), lack.kind.noun
-        yield Violation(
-            rule=cls,
-            message=f"{status} was ignored: a later call uses the {kind} that was not made",
-            argument=None,
-            because=(f"argument {lack.argument + 1} of {call.name} names no {kind}, by {place(call)}",),
-            only_if_failed=True,
-            culprit=lack.maker,
-            cause=lack.maker,
-        )
+        message = f"{status} was ignored: a later call uses the {kind} that was not made"
+        because = (f"argument {lack.argument + 1} of {call.name} names no {kind}, by {place(call)}",)
+        yield cls.broken(message, because=because, only_if_failed=True, culprit=lack.maker, cause=lack.maker)

@@ -113,10 +113,6 @@ def copied(copy):
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         events = [use.object for use in named(call, model, Kind.EVENT) if use.object is not None and use.object.alive]
         if len(events) == 2 and None not in {event.device for event in events} and events[0].device != events[1].device:
-            yield Violation(
-                rule=cls,
-                message=f"{events[0].name} and {events[1].name} belong to different devices",
-                objects=tuple(events),
-                because=tuple(f"{event.name} belongs to device {event.device}" for event in events),
-                outcomes=(400,),
-            )
+            message = f"{events[0].name} and {events[1].name} belong to different devices"
+            because = tuple(f"{event.name} belongs to device {event.device}" for event in events)
+            yield cls.broken(message, *events, because=because, outcomes=(400,))

@@ -59,12 +59,7 @@ cu.cuStreamWaitEvent(stream, event, external)  # error: [event-external-outside-
         if call.arg(_FLAGS[call.name]) != _EXTERNAL:
             return
         stream = model.stream_on(call)
-        event = model.object_of(call, call.entry_point.index["hEvent"], Kind.EVENT)
+        event = model.object_of(call, call.index("hEvent"), Kind.EVENT)
         if stream is not None and stream.alive and stream.capture is None and event is not None and event.alive:
-            yield Violation(
-                rule=cls,
-                message=f"the external flag ({_EXTERNAL}) is given, and {stream.name} is not capturing",
-                objects=(event, stream),
-                argument=call.entry_point.index[_FLAGS[call.name]],
-                outcomes=(401,),
-            )
+            message = f"the external flag ({_EXTERNAL}) is given, and {stream.name} is not capturing"
+            yield cls.broken(message, event, stream, argument=call.index(_FLAGS[call.name]), outcomes=(401,))

@@ -82,11 +82,10 @@ cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
         waiting, context = where
         if owner is context:
             return
-        yield Violation(
-            rule=cls,
-            message=_message(event, waiting, context),
-            objects=tuple(dict.fromkeys((event, waiting, owner, context))),
-            argument=call.entry_point.index[role.parameter],
+        yield cls.broken(
+            _message(event, waiting, context),
+            *dict.fromkeys((event, waiting, owner, context)),
+            argument=call.index(role.parameter),
             because=(belongs(event, owner), *(() if waiting is context else (belongs(waiting, context),))),
             outcomes=(CRASH,),
         )

@@ -63,10 +63,4 @@ cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
             if not event.timing or event.captured is not None:
                 return
             if event.recorded_by is None and not event.external:
-                yield Violation(
-                    rule=cls,
-                    message=f"{event.name} was never recorded",
-                    objects=(event,),
-                    argument=argument,
-                    outcomes=(400,),
-                )
+                yield cls.broken(f"{event.name} was never recorded", event, argument=argument, outcomes=(400,))

@@ -41,7 +41,7 @@ cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["event"]
+        argument = call.index("event")
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.created_by is None or event.interprocess:
             return

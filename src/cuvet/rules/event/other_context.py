@@ -191,11 +191,10 @@ class Worker {
         if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
             return
         whole = stream is context
-        yield Violation(
-            rule=cls,
-            message=f"{event.name} {'is not of' if whole else 'and'} {stream.name}{'' if whole else ' belong to different contexts'}",
-            objects=tuple(dict.fromkeys((event, stream, owner, context))),
-            argument=call.entry_point.index[role.parameter],
+        yield cls.broken(
+            f"{event.name} {'is not of' if whole else 'and'} {stream.name}{'' if whole else ' belong to different contexts'}",
+            *dict.fromkeys((event, stream, owner, context)),
+            argument=call.index(role.parameter),
             because=(belongs(event, owner), *(() if whole else (belongs(stream, context),))),
             outcomes=(400,),
         )

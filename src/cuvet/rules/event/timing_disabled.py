@@ -163,11 +163,6 @@ class Timer {
         }
         if untimed:
             names = " and ".join(event.name for event in untimed)
-            yield Violation(
-                rule=cls,
-                message=f"{names} {'were' if len(untimed) > 1 else 'was'} created without timing",
-                objects=tuple(untimed),
-                argument=next(iter(untimed.values())),
-                because=tuple(f"{event.name} was created with CU_EVENT_DISABLE_TIMING" for event in untimed),
-                outcomes=(400,),
-            )
+            message = f"{names} {'were' if len(untimed) > 1 else 'was'} created without timing"
+            because = tuple(f"{event.name} was created with CU_EVENT_DISABLE_TIMING" for event in untimed)
+            yield cls.broken(message, *untimed, argument=next(iter(untimed.values())), because=because, outcomes=(400,))

@@ -62,6 +62,4 @@ library.exit(0)
             return None
         if not any(role.verb in _EFFECTS and role.kind not in _RUNTIME_OWN for role in call.entry_point.roles):
             return None
-        return Violation(
-            rule=cls, message="this call is made after the driver has shut down", outcomes=(DEINITIALIZED,)
-        )
+        return cls.broken("this call is made after the driver has shut down", outcomes=(DEINITIALIZED,))

@@ -105,12 +105,7 @@ if __name__ == "__main__":
     def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
         """What is left, each at the call that made it."""
         for found in left(model) if ended.leaks else ():
-            yield Violation(
-                rule=cls,
-                message=f"{found.name} was never {_ended(found)}{_size(found)}",
-                objects=(found,),
-                culprit=found.created_by,
-            )
+            yield cls.broken(f"{found.name} was never {_ended(found)}{_size(found)}", found, culprit=found.created_by)
 
 
 def _ended(found: Object) -> str:

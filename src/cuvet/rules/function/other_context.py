@@ -80,5 +80,5 @@ cu.launch(function, 0, 0)  # error: [function-other-context]
             return
         message = f"{function.name} was loaded in another context"
         because = (belongs(function, owner), f"{current.name} is current")
-        argument = call.entry_point.index[role.parameter]
+        argument = call.index(role.parameter)
         yield cls.refused(message, function, owner, current, argument=argument, because=because, outcomes=(400,))

@@ -43,7 +43,7 @@ cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-its
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["childGraph"]
+        argument = call.index("childGraph")
         graph = model.object_of(call, argument, Kind.GRAPH)
         if (
             not isinstance(graph, Graph)
@@ -52,10 +52,4 @@ cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-its
             or call.arg("hGraph") != call.arg("childGraph")
         ):
             return
-        yield Violation(
-            rule=cls,
-            message=f"{graph.name} is added to itself",
-            objects=(graph,),
-            argument=argument,
-            outcomes=(CRASH,),
-        )
+        yield cls.broken(f"{graph.name} is added to itself", graph, argument=argument, outcomes=(CRASH,))

@@ -50,7 +50,7 @@ cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-condition-unused]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        index = call.entry_point.index["hGraph"]
+        index = call.index("hGraph")
         graph = model.object_of(call, index, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.conditions:
             return

@@ -47,16 +47,12 @@ cu.cuGraphRemoveDependencies(graph, [second], [first], None, 1)  # error: [graph
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        graph = model.object_of(call, call.index("hGraph"), Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or graph.allocates:
             return
         for first, second in edges_named(call, model):
             judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
             if judged and not depends(second, first):
-                yield cls.refused(
-                    f"{second.name} does not depend on {first.name}",
-                    second,
-                    first,
-                    argument=call.entry_point.index["to"],
-                )
+                message = f"{second.name} does not depend on {first.name}"
+                yield cls.refused(message, second, first, argument=call.index("to"))
                 return

@@ -48,16 +48,12 @@ cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-de
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        graph = model.object_of(call, call.index("hGraph"), Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive:
             return
         for first, second in edges_named(call, model):
             judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
             if judged and depends(second, first):
-                yield cls.refused(
-                    f"{second.name} depends already on {first.name}",
-                    second,
-                    first,
-                    argument=call.entry_point.index["to"],
-                )
+                message = f"{second.name} depends already on {first.name}"
+                yield cls.refused(message, second, first, argument=call.index("to"))
                 return

@@ -66,17 +66,17 @@ cu.cuGraphInstantiateWithFlags(clone, 0)  # error: [graph-event-destroyed]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["hGraph"]
+        argument = call.index("hGraph")
         kind = Kind.GRAPH_EXEC if call.name == "cuGraphLaunch" else Kind.GRAPH
         graph = model.object_of(call, argument, kind)
         if not isinstance(graph, (Graph, GraphExec)) or not graph.alive:
             return
         dead: Event | None = next((event for event in graph.events if event.destroyed_by is not None), None)
         if dead is not None:
-            yield Violation(
-                rule=cls,
-                message=f"a node of {graph.name} names {dead.name}, which was destroyed",
-                objects=(dead, graph),
+            yield cls.broken(
+                f"a node of {graph.name} names {dead.name}, which was destroyed",
+                dead,
+                graph,
                 argument=argument,
                 because=chain(dead),
                 outcomes=(CRASH,),

@@ -83,7 +83,7 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index[_PARAMETERS[call.name]]
+        argument = call.index(_PARAMETERS[call.name])
         graph = model.object_of(call, argument, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.unique:
             return
@@ -103,11 +103,5 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
             if not made or made[0].created_by is None
             else [f"{made[0].name} was made by {place(made[0].created_by)}"]
         )
-        yield cls.refused(
-            f"{graph.name} has memory or conditional nodes",
-            graph,
-            *made[:1],
-            argument=argument,
-            because=tuple(first),
-            outcomes=(801,),
-        )
+        message = f"{graph.name} has memory or conditional nodes"
+        yield cls.refused(message, graph, *made[:1], argument=argument, because=tuple(first), outcomes=(801,))

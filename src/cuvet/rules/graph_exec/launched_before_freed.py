@@ -91,9 +91,5 @@ cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
         executable = model.object_of(call, 0, Kind.GRAPH_EXEC)
         if not isinstance(executable, GraphExec) or not executable.alive or executable.holds is None:
             return
-        yield cls.refused(
-            f"the memory that {executable.name} allocated when it was launched last is not freed",
-            executable,
-            argument=0,
-            because=(f"it was launched by {place(executable.holds)}",),
-        )
+        message = f"the memory that {executable.name} allocated when it was launched last is not freed"
+        yield cls.refused(message, executable, argument=0, because=(f"it was launched by {place(executable.holds)}",))

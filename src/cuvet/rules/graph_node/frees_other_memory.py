@@ -51,7 +51,7 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         address = call.arg("dptr")
-        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        graph = model.object_of(call, call.index("hGraph"), Kind.GRAPH)
         memory = model.allocation_at(address)
         if memory is not None and not memory.alive:
             memory = None
@@ -70,6 +70,6 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
         yield cls.refused(
             f"{address:#x} {message}",
             memory,
-            argument=call.entry_point.index["dptr"],
+            argument=call.index("dptr"),
             because=because,
         )

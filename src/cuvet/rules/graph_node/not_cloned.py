@@ -66,13 +66,8 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
         if clone.child:  # cuGraphAddChildGraphNode cloned it
             return
         if clone.original is not node.parent or _added_later(node, clone):
-            yield cls.refused(
-                f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to",
-                node,
-                clone,
-                node.parent,
-                argument=index["hClonedGraph"],
-            )
+            message = f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to"
+            yield cls.refused(message, node, clone, node.parent, argument=index["hClonedGraph"])
 
 
 def _added_later(node: Object, clone: Graph) -> bool:

@@ -60,7 +60,7 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        index = call.entry_point.index["hNode"]
+        index = call.index("hNode")
         node = model.object_of(call, index, Kind.GRAPH_NODE)
         found = None if node is None or not node.alive else node_type(node)
         if node is None or node.created_by is None or found is None or found in _taken(call.name):

@@ -59,6 +59,4 @@ cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
         if found is not None and found.alive:
             return
         message = f"{address:#x} is not pinned host memory" if address else "the address is NULL"
-        yield cls.refused(
-            message, found, argument=call.entry_point.index["p"], because=() if found is None else chain(found)
-        )
+        yield cls.refused(message, found, argument=call.index("p"), because=() if found is None else chain(found))

@@ -65,10 +65,5 @@ cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-
             return
         because = unmapped_since(call, held)
         if because:
-            yield Violation(
-                rule=cls,
-                message=f"{held.name} was unmapped while it was registered",
-                objects=(held,),
-                argument=call.entry_point.index["p"],
-                because=because,
-            )
+            message = f"{held.name} was unmapped while it was registered"
+            yield cls.broken(message, held, argument=call.index("p"), because=because)

@@ -41,13 +41,10 @@ cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index[FILES[call.name]]
+        argument = call.index(FILES[call.name])
         name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
         if not name:
             return
         text = ".version" in name or "\n" in name
-        yield cls.refused(
-            "the text of an image is given as its file name" if text else f"{name} cannot be opened",
-            argument=argument,
-            outcomes=(0, 301),
-        )
+        message = "the text of an image is given as its file name" if text else f"{name} cannot be opened"
+        yield cls.refused(message, argument=argument, outcomes=(0, 301))

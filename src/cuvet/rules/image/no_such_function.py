@@ -50,16 +50,12 @@ cu.cuModuleUnload(module)
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         kind, parameter = _OWNERS[call.name]
-        owner = model.object_of(call, call.entry_point.index[parameter], kind)
-        argument = call.entry_point.index["name"]
+        owner = model.object_of(call, call.index(parameter), kind)
+        argument = call.index("name")
         name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
         known = code_of(owner)
         if known is not None and name in known.kernels:
             return
         if owner is not None and owner.alive and name:
-            yield cls.refused(
-                f"{owner.name} has no function {name}",
-                owner,
-                argument=argument,
-                outcomes=(0, 500) if known is None else (500,),
-            )
+            message = f"{owner.name} has no function {name}"
+            yield cls.refused(message, owner, argument=argument, outcomes=(0, 500) if known is None else (500,))

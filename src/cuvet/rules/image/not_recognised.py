@@ -53,9 +53,5 @@ cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
         if found.cause != cls.name:
             return
         start = image.data[:16].split(b"\0")[0].decode("ascii", "replace")
-        yield cls.refused(
-            found.text,
-            argument=image.argument,
-            because=(f"it begins with {start!r}",) if start.isprintable() and start else (),
-            outcomes=refusal(call, 200),
-        )
+        because = (f"it begins with {start!r}",) if start.isprintable() and start else ()
+        yield cls.refused(found.text, argument=image.argument, because=because, outcomes=refusal(call, 200))

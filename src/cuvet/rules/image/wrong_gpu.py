@@ -57,12 +57,9 @@ cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
             return
         found = verdict_on(image, call, model)
         known = found.cause == cls.name
-        yield cls.refused(
-            f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU",
-            argument=image.argument,
-            because=(*found.because, f"to add it: {found.help[0]}") if known else _gpu(model.capability(call)),
-            outcomes=refusal(call, 209, known),
-        )
+        message = f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU"
+        because = (*found.because, f"to add it: {found.help[0]}") if known else _gpu(model.capability(call))
+        yield cls.refused(message, argument=image.argument, because=because, outcomes=refusal(call, 209, known))
 
 
 def _gpu(capability: int) -> tuple[str, ...]:

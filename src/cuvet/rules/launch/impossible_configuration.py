@@ -91,12 +91,8 @@ cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 307200, 0, arguments, 0)  # error: [
         parameter, message = problem
         # Whether a function may have more than 48 KiB of shared memory is not known: the model expects the launch to succeed.
         certain = parameter != "sharedMemBytes" or configuration[6] > 256 * 1024
-        yield Violation(
-            rule=cls,
-            message=message,
-            argument=call.entry_point.index.get(parameter, 0),
-            outcomes=(1,) if certain else (0, 1),
-            only_if_failed=True,
+        yield cls.refused(
+            message, argument=call.entry_point.index.get(parameter, 0), outcomes=(1,) if certain else (0, 1)
         )
 
 
@@ -104,7 +100,7 @@ def _configuration(call: Call) -> tuple[int, ...] | None:
     """Grid, block and dynamic shared memory of a launch; None if the struct that holds them was not recorded."""
     if call.name != "cuLaunchKernelEx":
         return tuple(call.arg(name) & 0xFFFFFFFF for name in _DIMENSIONS)
-    data = call.inputs.get(call.entry_point.index["config"], b"")
+    data = call.inputs.get(call.index("config"), b"")
     fields = driver().structs["CUlaunchConfig"].fields
     if len(data) < fields["sharedMemBytes"][0] + 4:
         return None

@@ -53,7 +53,7 @@ cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["library"]
+        argument = call.index("library")
         library = model.object_of(call, argument, Kind.CULIBRARY)
         loaded = None if library is None or not library.alive else library.created_by
         if library is None or loaded is None:

@@ -83,13 +83,8 @@ cu.in_threads(lambda: work(first), lambda: work(second), times=250)
                 continue
             change = _change(call, model, handle)
             if change:
-                yield Violation(
-                    rule=cls,
-                    message=f"{handle.name} {change} while thread {call.shared_with} is inside a call with it",
-                    objects=(handle,),
-                    argument=use.argument,
-                    undefined=True,
-                )
+                message = f"{handle.name} {change} while thread {call.shared_with} is inside a call with it"
+                yield cls.broken(message, handle, argument=use.argument, undefined=True)
                 return
 
 

@@ -98,4 +98,4 @@ def _failed_inside(call: Call, model: ModelView) -> tuple[Call, int] | None:
 
 
 def _violation(message: str, *because: str) -> Violation:
-    return Violation(rule=LibraryHandleCreationFailed, message=message, because=because, undefined=True)
+    return LibraryHandleCreationFailed.broken(message, because=because, undefined=True)

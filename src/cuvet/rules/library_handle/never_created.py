@@ -59,9 +59,6 @@ cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-c
             if not use.handle or use.object is not None or use.argument in call.seen:
                 continue
             if not any(other.alive for other in model.kinds_of(use.handle)):
-                yield Violation(
-                    rule=cls,
-                    message=f"{use.handle:#x} was never made as {a(use.role.kind.noun)}",
-                    argument=use.argument,
-                    undefined=True,
+                yield cls.broken(
+                    f"{use.handle:#x} was never made as {a(use.role.kind.noun)}", argument=use.argument, undefined=True
                 )

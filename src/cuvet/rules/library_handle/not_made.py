@@ -68,9 +68,8 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
             for use in named(call, model, kind, _USES) if kind in NEEDED_BY_LIBRARIES else ():
                 if use.object is not None or was_seen_made(call, use):
                     continue
-                yield Violation(
-                    rule=cls,
-                    message=f"the {kind.noun} was not made: {returned(first, status)}",
+                yield cls.broken(
+                    f"the {kind.noun} was not made: {returned(first, status)}",
                     argument=use.argument,
                     because=(f"{first.name} failed in {place(first)}, and no {kind.noun} was made since",),
                     outcomes=kind.row.null_status if is_null(use) else (),

@@ -119,7 +119,7 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
                 stream,
                 own,
                 other,
-                argument=call.entry_point.index[role.parameter],
+                argument=call.index(role.parameter),
                 outcomes=(),
                 undefined=True,
             )
@@ -128,10 +128,11 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
     def _violation(
         cls, use: Named, handle: LibraryObject, own: Context, current: Context, *, only_if_failed: bool
     ) -> Violation:
-        return Violation(
-            rule=cls,
-            message=f"{handle.name} was made in {_place(own)}, and {_place(current)} is current",
-            objects=(handle, own, current),
+        return cls.broken(
+            f"{handle.name} was made in {_place(own)}, and {_place(current)} is current",
+            handle,
+            own,
+            current,
             argument=use.argument,
             undefined=True,
             only_if_failed=only_if_failed,

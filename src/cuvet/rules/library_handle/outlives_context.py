@@ -99,10 +99,10 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outliv
             context = handle.context
             if context is None or context.destroyed_by is None:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{handle.name} is used, but {context.name}, in which it was made, was {ending(context.destroyed_by)}",
-                objects=(handle, context),
+            yield cls.broken(
+                f"{handle.name} is used, but {context.name}, in which it was made, was {ending(context.destroyed_by)}",
+                handle,
+                context,
                 argument=use.argument,
                 because=chain(context),
                 undefined=True,

@@ -96,13 +96,8 @@ cu.in_threads(work, work, times=500)
         where = f"in {other.name}" if other is not None else "in a call"
         for use in named_among(call, model, _KINDS):
             if use.object is not None and use.object.alive:
-                yield Violation(
-                    rule=cls,
-                    message=f"{use.object.name} is in use by thread {call.shared_with}, {where}, when this thread enters",
-                    objects=(use.object,),
-                    argument=use.argument,
-                    undefined=True,
-                )
+                message = f"{use.object.name} is in use by thread {call.shared_with}, {where}, when this thread enters"
+                yield cls.broken(message, use.object, argument=use.argument, undefined=True)
                 return
 
 

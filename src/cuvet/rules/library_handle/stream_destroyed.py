@@ -95,10 +95,10 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream
                 continue
             if model.find(Kind.STREAM, stream.handle) is not stream:
                 continue  # there is a new stream of that value: the program may mean that one
-            yield Violation(
-                rule=cls,
-                message=f"{handle.name} enqueues on {stream.name}, which was destroyed",
-                objects=(handle, stream),
+            yield cls.broken(
+                f"{handle.name} enqueues on {stream.name}, which was destroyed",
+                handle,
+                stream,
                 argument=use.argument,
                 outcomes=_OUTCOMES.get(call.entry_point.api, ()),
                 because=(f"{handle.name} was given {stream.name} by {since.name} in {place(since)}", *chain(stream)),

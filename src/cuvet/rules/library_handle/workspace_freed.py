@@ -82,14 +82,9 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
         for use, handle in handles_used(call, model, LIBRARY_OBJECTS):
             memory, since = handle.workspace, handle.workspace_set_by
             if memory is not None and since is not None and _was_freed(memory, model):
-                yield Violation(
-                    rule=cls,
-                    message=f"{handle.name} computes in {memory.name}, which was freed",
-                    objects=(handle, memory),
-                    argument=use.argument,
-                    because=(f"it is the workspace since {since.name} in {place(since)}", *chain(memory)),
-                    undefined=True,
-                )
+                message = f"{handle.name} computes in {memory.name}, which was freed"
+                because = (f"it is the workspace since {since.name} in {place(since)}", *chain(memory))
+                yield cls.broken(message, handle, memory, argument=use.argument, because=because, undefined=True)
 
     @classmethod
     def _passed(cls, call: Call, model: ModelView) -> Iterator[Violation]:
@@ -98,11 +93,10 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
                 continue
             memory = model.allocation_at(call.arg(role.parameter))
             if memory is not None and _was_freed(memory, model) and _has_size(call, role):
-                yield Violation(
-                    rule=cls,
-                    message=f"the workspace is in {memory.name}, which was freed",
-                    objects=(memory,),
-                    argument=call.entry_point.index[role.parameter],
+                yield cls.broken(
+                    f"the workspace is in {memory.name}, which was freed",
+                    memory,
+                    argument=call.index(role.parameter),
                     because=chain(memory),
                     undefined=True,
                 )
@@ -110,7 +104,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
 
 def _has_size(call: Call, role: Role) -> bool:
     """Whether the workspace is larger than nothing, as far as the call says: its size is the role's, or the next parameter."""
-    after = call.entry_point.index[role.parameter] + 1
+    after = call.index(role.parameter) + 1
     size = call.entry_point.index.get(role.size, after)
     if size >= len(call.args) or not _SIZE.search(call.entry_point.parameters[size].name):
         return True

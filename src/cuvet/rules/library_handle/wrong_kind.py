@@ -62,10 +62,5 @@ cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
                 continue
             others = [other for other in model.kinds_of(use.handle) if other.alive]
             if others:
-                yield Violation(
-                    rule=cls,
-                    message=f"{use.handle:#x} is {others[-1].name}, not {a(use.role.kind.noun)}",
-                    objects=(others[-1],),
-                    argument=use.argument,
-                    undefined=True,
-                )
+                message = f"{use.handle:#x} is {others[-1].name}, not {a(use.role.kind.noun)}"
+                yield cls.broken(message, others[-1], argument=use.argument, undefined=True)

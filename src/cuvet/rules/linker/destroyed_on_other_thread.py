@@ -53,14 +53,9 @@ cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
         gone = _destroyed_elsewhere(call, model)
         if gone is None or gone.destroyed_by is None:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{gone.name}, which this thread created, was destroyed on thread {gone.destroyed_by.thread}",
-            objects=(gone,),
-            because=(f"it was destroyed by {place(gone.destroyed_by)}",),
-            outcomes=(CRASH,),
-            undefined=True,
-        )
+        message = f"{gone.name}, which this thread created, was destroyed on thread {gone.destroyed_by.thread}"
+        because = (f"it was destroyed by {place(gone.destroyed_by)}",)
+        yield cls.broken(message, gone, because=because, outcomes=(CRASH,), undefined=True)
 
 
 def _destroyed_elsewhere(call: Call, model: ModelView) -> Object | None:

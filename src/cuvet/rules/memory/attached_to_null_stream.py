@@ -57,16 +57,11 @@ cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-st
         if call.arg("hStream") or call.per_thread:
             return
         if call.arg("flags") == _SINGLE:
-            yield cls.refused("the NULL stream is not one stream", argument=call.entry_point.index["hStream"])
+            yield cls.refused("the NULL stream is not one stream", argument=call.index("hStream"))
         memory = model.allocation_at(call.arg("dptr"))
         if not call.arg("flags") and memory is not None and memory.alive and _is_of_all_streams(memory):
-            yield Violation(
-                rule=cls,
-                message="flags is 0, which names neither all streams, nor the host, nor one stream",
-                objects=(memory,),
-                argument=call.entry_point.index["flags"],
-                outcomes=(CRASH,),
-            )
+            message = "flags is 0, which names neither all streams, nor the host, nor one stream"
+            yield cls.broken(message, memory, argument=call.index("flags"), outcomes=(CRASH,))
 
 
 def _is_of_all_streams(memory: Allocation) -> bool:

@@ -76,6 +76,4 @@ value = ctypes.c_int.from_address(memory).value  # error: [memory-dereferenced-o
 
 
 def _violation(message: str, found: Allocation | HostMemory, *because: str) -> Violation:
-    return Violation(
-        rule=MemoryDereferencedOnHost, message=message, objects=(found,), because=because, outcomes=(CRASH,)
-    )
+    return MemoryDereferencedOnHost.broken(message, found, because=because, outcomes=(CRASH,))

@@ -170,10 +170,9 @@ class Worker {
         if given.case is not Case.TWICE or dead is None:
             return
         in_flight = isinstance(dead, Allocation) and dead.freed_on is not None and dead.variant != "stream-ordered"
-        yield Violation(
-            rule=cls,
-            message=f"{dead.name} was already freed",
-            objects=(dead,),
+        yield cls.broken(
+            f"{dead.name} was already freed",
+            dead,
             argument=given.argument,
             because=chain(dead),
             outcomes=() if in_flight else (1,),

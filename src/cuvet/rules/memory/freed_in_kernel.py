@@ -106,10 +106,5 @@ void clear(size_t bytes, cudaStream_t stream) {
             dead = model.allocation_at(pointer)
             if dead is None or dead.destroyed_by is None or dead.handle != pointer or pinned_at(model, pointer):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"a kernel argument is {dead.name}, which was freed before this launch",
-                objects=(dead,),
-                argument=call.entry_point.index.get("kernelParams"),
-                because=chain(dead),
-            )
+            message = f"a kernel argument is {dead.name}, which was freed before this launch"
+            yield cls.broken(message, dead, argument=call.entry_point.index.get("kernelParams"), because=chain(dead))

@@ -48,9 +48,9 @@ memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.name == "cuMemAllocPitch":
-            size, argument = call.arg("WidthInBytes") * call.arg("Height"), call.entry_point.index["Height"]
+            size, argument = call.arg("WidthInBytes") * call.arg("Height"), call.index("Height")
         else:
-            size, argument = call.arg("bytesize"), call.entry_point.index["bytesize"]
+            size, argument = call.arg("bytesize"), call.index("bytesize")
         size &= (1 << 64) - 1
         if size <= model.memory:
             return

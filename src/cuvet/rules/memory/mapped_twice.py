@@ -67,5 +67,5 @@ cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
                 continue
             message = f"{memory.name} is mapped at {memory.handle:#x}"
             because = (f"it was mapped by {place(memory.created_by)}",)
-            yield cls.refused(message, memory, argument=call.entry_point.index["ptr"], because=because)
+            yield cls.refused(message, memory, argument=call.index("ptr"), because=because)
             return

@@ -83,7 +83,7 @@ def _owner(call: Call, model: ModelView) -> tuple[Object | None, int | None]:
 
 
 def _index(call: Call) -> int:
-    return call.entry_point.index[_OWNERS[call.name][1]]
+    return call.index(_OWNERS[call.name][1])
 
 
 def _types(made: Call) -> int | None:

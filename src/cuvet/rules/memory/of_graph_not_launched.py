@@ -92,7 +92,7 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
 def _named(call: Call) -> Iterator[tuple[int, int]]:
     """Arguments that are addresses of device memory."""
     if "dptr" in call.entry_point.index:
-        yield call.entry_point.index["dptr"], call.arg("dptr")
+        yield call.index("dptr"), call.arg("dptr")
     else:
         for access in accesses(call):
             if access.side != "host":
@@ -104,7 +104,7 @@ def _launched(memory: Allocation, made: Call, model: ModelView) -> bool:
     if memory.capture is not None:
         graph: Object | None = memory.capture.graph
     else:
-        graph = model.object_of(made, made.entry_point.index["hGraph"], Kind.GRAPH)
+        graph = model.object_of(made, made.index("hGraph"), Kind.GRAPH)
     return any(
         isinstance(found, GraphExec)
         and found.last_launch is not None

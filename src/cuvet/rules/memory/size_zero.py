@@ -43,4 +43,4 @@ memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.arg("bytesize") == 0:
-            yield cls.refused("allocation of zero bytes", argument=call.entry_point.index["bytesize"])
+            yield cls.refused("allocation of zero bytes", argument=call.index("bytesize"))

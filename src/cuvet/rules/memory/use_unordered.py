@@ -89,13 +89,9 @@ cu.cuMemFree(memory)
             origin, made = memory.stream, memory.created_by
             if origin is None or made is None or origin is stream or model.ordered_after(call, stream, made):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{memory.name} is used on {stream.name}, which does not wait for its allocation on {origin.name}",
-                objects=(memory, origin, stream),
-                argument=argument,
-                because=(f"{memory.name} was allocated on {origin.name} by {place(made)}",),
-            )
+            message = f"{memory.name} is used on {stream.name}, which does not wait for its allocation on {origin.name}"
+            because = (f"{memory.name} was allocated on {origin.name} by {place(made)}",)
+            yield cls.broken(message, memory, origin, stream, argument=argument, because=because)
 
 
 def _named(call: Call, model: ModelView) -> Iterator[tuple[int | None, Allocation]]:

@@ -120,7 +120,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
         yield cls.refused(
             f"{message}; {call.name} takes {needs.what}",
             memory,
-            argument=call.entry_point.index[needs.parameter],
+            argument=call.index(needs.parameter),
             because=because,
             undefined=memory is not None and not lives and memory.freed_on is not None and memory.variant in ALLOCATED,
         )
@@ -131,7 +131,7 @@ def _may_be_managed(memory: Allocation, model: ModelView) -> bool:
     made = memory.created_by
     if memory.variant != "stream-ordered" or made is None or "pool" not in made.entry_point.index:
         return False
-    pool = model.object_of(made, made.entry_point.index["pool"], Kind.MEMORY_POOL)
+    pool = model.object_of(made, made.index("pool"), Kind.MEMORY_POOL)
     if pool is None or pool.created_by is None or pool.created_by.name != "cuMemPoolCreate":
         return pool is None or pool.created_by is None or pool.created_by.name != "cuDeviceGetDefaultMemPool"
     managed = catalog().enumerations["CUmemAllocationType"]["CU_MEM_ALLOCATION_TYPE_MANAGED"]

@@ -48,10 +48,10 @@ cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-o
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        argument = call.entry_point.index["hMipmappedArray"]
+        argument = call.index("hMipmappedArray")
         found = model.object_of(call, argument, Kind.MIPMAPPED_ARRAY)
         level = passed(call, "level")
         if not isinstance(found, MipmappedArray) or not found.alive or not found.levels or level < found.levels:
             return
         message = f"{found.name} has no level {level}: its levels are 0 to {found.levels - 1}"
-        yield cls.refused(message, found, argument=call.entry_point.index["level"])
+        yield cls.refused(message, found, argument=call.index("level"))

@@ -45,10 +45,5 @@ cu.cuModuleUnload(module)  # error: [module-unload-of-library]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         module = model.object_of(call, 0, Kind.MODULE)
         if module is not None and module.alive and module.parent is not None and module.parent.kind is Kind.CULIBRARY:
-            yield Violation(
-                rule=cls,
-                message=f"{module.name} belongs to {module.parent.name} and cannot be unloaded by itself",
-                objects=(module, module.parent),
-                argument=0,
-                outcomes=(800,),
-            )
+            message = f"{module.name} belongs to {module.parent.name} and cannot be unloaded by itself"
+            yield cls.broken(message, module, module.parent, argument=0, outcomes=(800,))

@@ -42,10 +42,6 @@ cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-default]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         pool = model.object_of(call, 0, Kind.MEMORY_POOL)
         if isinstance(pool, MemoryPool) and pool.alive and pool.default:
-            yield Violation(
-                rule=cls,
-                message=f"{pool.name} is the default memory pool of device {pool.device}",
-                objects=(pool,),
-                argument=0,
-                outcomes=(1,),
+            yield cls.broken(
+                f"{pool.name} is the default memory pool of device {pool.device}", pool, argument=0, outcomes=(1,)
             )

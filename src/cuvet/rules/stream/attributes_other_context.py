@@ -50,12 +50,8 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
         streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
         contexts = [stream.context for stream in streams if stream.context is not None]
         if len(contexts) == 2 and (contexts[0] is not contexts[1] or _green(streams[0]) is not _green(streams[1])):
-            yield cls.refused(
-                f"{streams[0].name} and {streams[1].name} belong to different contexts",
-                *streams,
-                *contexts,
-                because=tuple(map(belongs, streams, contexts)),
-            )
+            message = f"{streams[0].name} and {streams[1].name} belong to different contexts"
+            yield cls.refused(message, *streams, *contexts, because=tuple(map(belongs, streams, contexts)))
 
 
 def _green(stream: Stream) -> Object | None:

@@ -93,8 +93,4 @@ cu.cuStreamDestroy(stream)
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.in_host_function:
-            yield Violation(
-                rule=cls,
-                message="this call is made in a host function, which the driver called",
-                outcomes=(NOT_PERMITTED,),
-            )
+            yield cls.broken("this call is made in a host function, which the driver called", outcomes=(NOT_PERMITTED,))

@@ -46,4 +46,4 @@ cu.cuStreamDestroy(per_thread)  # error: [stream-destroy-default]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = call.arg("hStream")
         if stream < len(_NAMES):
-            yield Violation(rule=cls, message=f"{_NAMES[stream]} cannot be destroyed", argument=0, outcomes=(400,))
+            yield cls.broken(f"{_NAMES[stream]} cannot be destroyed", argument=0, outcomes=(400,))

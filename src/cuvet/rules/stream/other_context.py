@@ -151,11 +151,6 @@ def launch(path, parameters):
             return
         if module_context(function) not in (None, current):
             return  # the rule function-other-context tells
-        yield cls.refused(
-            f"{stream.name} does not belong to the current context",
-            stream,
-            context,
-            current,
-            because=(belongs(stream, context), f"{current.name} is current"),
-            outcomes=(400,),
-        )
+        message = f"{stream.name} does not belong to the current context"
+        because = (belongs(stream, context), f"{current.name} is current")
+        yield cls.refused(message, stream, context, current, because=because, outcomes=(400,))
