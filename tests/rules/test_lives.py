@@ -23,8 +23,7 @@ from .simulated import SimulatedDriver
 
 FILES = sorted(Path(cuvet.rules.__path__[0]).glob("*/life.py"))
 ROWS: list[tuple[Life, str]] = [
-    (module.LIFE, module.EXAMPLES)
-    for module in (import_module(f"cuvet.rules.{file.parent.name}.life") for file in FILES)
+    (module.LIFE, module.TEXTS) for module in (import_module(f"cuvet.rules.{file.parent.name}.life") for file in FILES)
 ]
 every_row = pytest.mark.parametrize("life", [life for life, _ in ROWS], ids=lambda life: life.name)
 
@@ -86,17 +85,18 @@ def test_a_program_without_a_word_of_the_row_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("examples", "message"),
+    ("texts", "message"),
     [
         ("# event-destroy-twice: right\n\n## one\na = 1\n", "event-destroy-twice: right"),
         ("# stream-destroy-twice: rihgt\n\n## one\na = 1\n", "stream-destroy-twice: rihgt"),
+        ("# stream-destroy-often\n\nwhy: it is.\n", "stream-destroy-often"),
         ("## one\na = 1\n", "## one"),
     ],
 )
-def test_examples_of_no_rule_are_a_mistake(examples: str, message: str) -> None:
+def test_texts_of_no_rule_are_a_mistake(texts: str, message: str) -> None:
     row = next(life for life, _ in ROWS if life.name == "stream")
-    with pytest.raises(ValueError, match=f"^examples of no rule about the life of a stream: {message}"):
-        rules_of(row, examples)
+    with pytest.raises(ValueError, match=f"^text of no rule about the life of a stream: {message}"):
+        rules_of(row, texts)
 
 
 @pytest.mark.parametrize("part", ["texts", "valid", "invalid"])

@@ -98,7 +98,7 @@ def _rules_in(path: Path) -> tuple[type[Rule], ...]:
 
     module = import_module(f"cuvet.rules.{path.parent.name}.{path.stem}")
     if path.stem == _LIFE:
-        return rules_of(module.LIFE, module.EXAMPLES)
+        return rules_of(module.LIFE, module.TEXTS)
     rules = tuple(
         value
         for value in vars(module).values()

@@ -1,6 +1,7 @@
 """Makes the rules about NULL, unknown and dead handles from the table of lives, which has a row for each kind of object.
 
-``Life`` is a row (``LIFE`` in ``rules/<noun>/life.py``): how an object is made, used and ended, and what is special about each mistake.
+``Life`` is a row (``LIFE`` in ``rules/<noun>/life.py``): how an object is made, used and ended, and what is special about each mistake,
+the texts of which are below it (``TEXTS``).
 What a mistake has in common for all kinds, its check, texts and programs, is a ``Family`` (``rules/families.py``). ``rules_of`` makes the
 rules of a row.
 """
@@ -24,17 +25,14 @@ _INVALID_HANDLE = "the handle is not valid (CUDA Driver API, Data types, CUDA_ER
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is special about a mistake with one kind of object.
+    """What is special about a mistake with one kind of object. Its texts are below the rows (``rules_of``).
 
-    ``texts`` are fields (``cuvet.fields``) with words in braces (``_words``): ``why`` it is wrong, what is known
-    (``cuvet.rules.evidence``), and those of the family that are different here. Of the family's programs those whose titles are in
-    ``without`` are left out, all if ``programs`` is False; ``use`` stands for the row's. What follows ``rule`` are attributes of the
-    rule (``Rule``, ``LifeRule``).
+    Of the family's programs those whose titles are in ``without`` are left out, all if ``programs`` is False; ``use`` stands for the
+    row's. What follows ``rule`` are attributes of the rule (``Rule``, ``LifeRule``).
     """
 
     family: Family
     code: str
-    texts: str
     outcomes: tuple[int, ...] = ()
     without: tuple[str, ...] = ()
     programs: bool = True
@@ -107,18 +105,18 @@ class _Text:
         return self._write()
 
 
-def rules_of(life: Life, examples: str) -> tuple[type[LifeRule], ...]:
-    """The rules of a row. ``examples`` are those that no family has, below lines ``# rule: right`` and ``# rule: wrong``.
+def rules_of(life: Life, texts: str) -> tuple[type[LifeRule], ...]:
+    """The rules of a row. ``texts`` has what is special about each. Below a line ``# rule`` are fields (``cuvet.fields``) with words in
+    braces (``_words``): ``why`` it is wrong, what is known (``cuvet.rules.evidence``), and those of the family that are different here.
+    Below ``# rule: right`` and ``# rule: wrong`` are programs that no family has.
 
     ValueError if there is no rule of that name in the row.
     """
-    before, *parts = re.split(r"^# (.+)$", examples, flags=re.M)
+    before, *parts = re.split(r"^# (.+)$", texts, flags=re.M)
     own = dict(zip(parts[::2], parts[1::2], strict=True))
     rules = tuple(_rule(life, mistake, own) for mistake in life.mistakes)
     if before.strip() or own:
-        raise ValueError(
-            f"examples of no rule about the life of {a(life.kind.noun)}: {before.strip() or ', '.join(own)}"
-        )
+        raise ValueError(f"text of no rule about the life of {a(life.kind.noun)}: {before.strip() or ', '.join(own)}")
     return rules
 
 
@@ -126,15 +124,15 @@ def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
     family = mistake.family
     words = _words(life, mistake)
     name = words["rule"]
-    right, wrong = own.pop(f"{name}: right", ""), own.pop(f"{name}: wrong", "")
+    texts, right, wrong = (own.pop(key, "") for key in (name, f"{name}: right", f"{name}: wrong"))
     attributes = {
         "__module__": f"cuvet.rules.{life.name.replace('-', '_')}.life",
-        "__doc__": _Text(lambda: _page(mistake, words)),
+        "__doc__": _Text(lambda: _page(family, texts, words)),
         "code": mistake.code,
         "name": name,
-        "summary": _Text(lambda: dict(_texts(mistake, words))["summary"]),
-        "help": _Text(lambda: dict(_texts(mistake, words))["help"]),
-        "evidence": _Text(lambda: _evidence(mistake, words)),
+        "summary": _Text(lambda: dict(_texts(family, texts, words))["summary"]),
+        "help": _Text(lambda: dict(_texts(family, texts, words))["help"]),
+        "evidence": _Text(lambda: _evidence(family, texts, words)),
         "VALID": _Text(lambda: _programs(family.valid, words, mistake) + right),
         "INVALID": _Text(lambda: _programs(family.invalid, words, mistake) + wrong),
         "kind": life.kind,
@@ -145,25 +143,25 @@ def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
     return cast("type[LifeRule]", made)
 
 
-def _texts(mistake: Mistake, words: Mapping[str, str]) -> list[tuple[str, str]]:
+def _texts(family: Family, texts: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
     """The fields of the family in the words of the row, then those of the mistake."""
     with mistakes_in(f"rules/{words['name'].replace('-', '_')}/life.py, {words['rule']}"):
-        own = _written(mistake.texts, words)
-    return _written(mistake.family.texts, words) + own
+        own = _written(texts, words)
+    return _written(family.texts, words) + own
 
 
 def _written(texts: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
     return fields(_filled(texts, words))
 
 
-def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
-    texts = dict(_texts(mistake, words))
+def _page(family: Family, own: str, words: Mapping[str, str]) -> str:
+    texts = dict(_texts(family, own, words))
     return "\n".join(f"{name}:\n{textwrap.indent(textwrap.fill(texts[name], 108), '  ')}" for name in HEADINGS)
 
 
-def _evidence(mistake: Mistake, words: Mapping[str, str]) -> str:
+def _evidence(family: Family, own: str, words: Mapping[str, str]) -> str:
     """What is known about the mistake with this kind of object, then what is known of all."""
-    known = [*_written(mistake.texts, words), *_written(mistake.family.texts, words)]
+    known = [*_written(own, words), *_written(family.texts, words)]
     return "\n".join(f"{name}: {value}" for name, value in known if name not in _OTHERS)
 
 

@@ -32,64 +32,21 @@ LIFE = Life(
         end="ArrayManagement.cuArrayDestroy(array)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV461",
-            """
-            why: The handle points at memory that the driver has freed. A copy to such an array, and making a
-              texture of it, were measured to die of SIGSEGV inside the driver, with no error code.
-            measured: a copy to it and a texture of it: SIGSEGV in the driver, no error code (array_use_after_destroy,
-              texture_of_destroyed_array)
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV462",
-            """
-            why: After the first destruction the handle points at memory that the driver has freed: the second
-              was measured to die of SIGSEGV inside the driver, with no error code.
-            measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV463",
-            """
-            why: No array has the handle NULL. The runtime accepts `cudaFreeArray(NULL)`; `cuArrayDestroy(NULL)` was
-              measured to return CUDA_ERROR_INVALID_HANDLE.
-            measured: destroy and descriptor: CUDA_ERROR_INVALID_HANDLE (array_null)
-            measured: the runtime's cudaFreeArray(NULL) is accepted (event_destroy_null)
-            """,
-            outcomes=(400,),
-        ),
-        Mistake(
-            MISTAKEN,
-            "CV464",
-            """
-            why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
-            measured: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code
-              (array_from_memory)
-            documented: {invalid_handle}
-            """,
-            outcomes=(400, 1, CRASH),
-        ),
-        Mistake(
-            USED_AFTER_CONTEXT,
-            "CV465",
-            """
-            measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED
-              (context_gone_array, context_gone_array_destroy)
-            documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory
-              Management, cuArrayDestroy)
-            """,
-            outcomes=(709,),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV461", (CRASH,)),
+        Mistake(DESTROYED_TWICE, "CV462", (CRASH,)),
+        Mistake(NULL_HANDLE, "CV463", (400,)),
+        Mistake(MISTAKEN, "CV464", (400, 1, CRASH)),
+        Mistake(USED_AFTER_CONTEXT, "CV465", (709,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# array-use-after-destroy
+why: The handle points at memory that the driver has freed. A copy to such an array, and making a texture of it, were
+  measured to die of SIGSEGV inside the driver, with no error code.
+measured: a copy to it and a texture of it: SIGSEGV in the driver, no error code (array_use_after_destroy,
+  texture_of_destroyed_array)
+
 # array-use-after-destroy: right
 
 ## array and texture destroyed in order
@@ -120,6 +77,11 @@ void upload(const cudaChannelFormatDesc *format, const float *host, size_t width
     cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
 }
 
+# array-destroy-twice
+why: After the first destruction the handle points at memory that the driver has freed: the second was measured to die
+  of SIGSEGV inside the driver, with no error code.
+measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
+
 # array-destroy-twice: right
 
 # array-destroy-twice: wrong
@@ -132,6 +94,17 @@ def draw(descriptor, width, height, paint):
     paint(array)
     runtime.freeArray(array)
     runtime.freeArray(array)  # error: [array-destroy-twice]
+
+# array-null-handle
+why: No array has the handle NULL. The runtime accepts `cudaFreeArray(NULL)`; `cuArrayDestroy(NULL)` was measured to
+  return CUDA_ERROR_INVALID_HANDLE.
+measured: destroy and descriptor: CUDA_ERROR_INVALID_HANDLE (array_null)
+measured: the runtime's cudaFreeArray(NULL) is accepted (event_destroy_null)
+
+# array-never-created
+why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
+measured: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code (array_from_memory)
+documented: {invalid_handle}
 
 # array-never-created: right
 
@@ -171,4 +144,10 @@ def draw(size, paint):
     pixels = runtime.malloc(size)
     paint(pixels)
     runtime.freeArray(pixels)  # error: [array-never-created]
+
+# array-use-after-context-destroy
+measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_gone_array,
+  context_gone_array_destroy)
+documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory Management,
+  cuArrayDestroy)
 """

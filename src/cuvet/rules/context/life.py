@@ -48,23 +48,7 @@ LIFE = Life(
         Mistake(
             USED_AFTER_DESTROY,
             "CV101",
-            """
-            why: The context and everything in it are destroyed. `cuCtxSetCurrent` and `cuCtxPushCurrent` were measured
-              to accept it. The next call in it returns CUDA_ERROR_CONTEXT_IS_DESTROYED, or the process aborts with a
-              corrupt heap.
-            instead: Destroy the context after its last use, and clear the handle. Most programs can use the primary
-              context (`cuDevicePrimaryCtxRetain`), which is counted and shared with the runtime.
-            limits: Silent about primary contexts: they keep their handle when they are reset and retained again.
-            documented: This can also be returned if the context passed to an API call is not a valid handle (such as
-              a context that has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types,
-              CUDA_ERROR_INVALID_CONTEXT)
-            measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: cuCtxSetCurrent and cuCtxPushCurrent accept a
-              destroyed context; in 2 of 5 runs the process then aborted (ctx_destroy_twice,
-              context_destroy_then_push)
-            measured: cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2:
-              CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_asked, context_gone_synchronize)
-            """,
-            outcomes=(201, 709),
+            (201, 709),
             outcomes_of={
                 "cuCtxSetCurrent": (),
                 "cuCtxPushCurrent": (),
@@ -74,64 +58,34 @@ LIFE = Life(
             rule=NotOfPrimary,
             programs=False,
         ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV102",
-            """
-            why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave
-              the heap of the process corrupt, so that it aborts later.
-            instead: Give the context one owner, which destroys it once. Release a primary context
-              (`cuDevicePrimaryCtxRelease`) instead of destroying it.
-            measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
-            documented: It is the caller's responsibility to ensure that the context or its resources are not accessed
-              or passed in subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API,
-              Context Management, cuCtxDestroy)
-            """,
-            outcomes=(709,),
-            without=("handle issued again",),
-        ),
+        Mistake(DESTROYED_TWICE, "CV102", (709,), without=("handle issued again",)),
         Mistake(
             NULL_HANDLE,
             "CV103",
-            """
-            checks: A call that needs a context gets NULL (not `cuCtxSetCurrent(NULL)`, which unsets the current one).
-            why: The call returns CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_INVALID_CONTEXT if it is about peer access or
-              the context's events. Usually the creation of the context failed, and the program ignored its status.
-            instead: Check the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`. To have no context current, call
-              `cuCtxSetCurrent(NULL)`.
-            limits: Silent about calls for which NULL means the current context.
-            measured: cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE (context_null)
-            recorded: cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent:
-              CUDA_ERROR_INVALID_CONTEXT
-            """,
-            outcomes=(1,),
+            (1,),
             outcomes_of=dict.fromkeys(
                 ("cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent"), (201,)
             ),
             without=("with a handle", "skipped when there is none"),
         ),
-        Mistake(
-            NEVER_CREATED,
-            "CV104",
-            """
-            why: The number names no context. A device number (`CUdevice`) is not a context.
-            instead: Pass the result of `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent`, and check their
-              status.
-            limits: Silent when the call succeeds, because not every creation can be seen: the CUDA runtime knows the
-              handle of a primary context before it retains it.
-            measured: a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver (context_from_nowhere)
-            measured: a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent
-              (stream_handle_of_event)
-            documented: This can also be returned if the context passed to an API call is not a valid handle. (CUDA
-              Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT)
-            """,
-            outcomes=(CRASH, 201),
-            without=("created first", "created by another thread"),
-        ),
+        Mistake(NEVER_CREATED, "CV104", (CRASH, 201), without=("created first", "created by another thread")),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# context-use-after-destroy
+why: The context and everything in it are destroyed. `cuCtxSetCurrent` and `cuCtxPushCurrent` were measured to accept
+  it. The next call in it returns CUDA_ERROR_CONTEXT_IS_DESTROYED, or the process aborts with a corrupt heap.
+instead: Destroy the context after its last use, and clear the handle. Most programs can use the primary context
+  (`cuDevicePrimaryCtxRetain`), which is counted and shared with the runtime.
+limits: Silent about primary contexts: they keep their handle when they are reset and retained again.
+documented: This can also be returned if the context passed to an API call is not a valid handle (such as a context that
+  has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT)
+measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed context;
+  in 2 of 5 runs the process then aborted (ctx_destroy_twice, context_destroy_then_push)
+measured: cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2:
+  CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_asked, context_gone_synchronize)
+
 # context-use-after-destroy: right
 
 ## destroyed after its last use
@@ -219,6 +173,16 @@ class Worker {
     }
 }
 
+# context-destroy-twice
+why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave the heap of the
+  process corrupt, so that it aborts later.
+instead: Give the context one owner, which destroys it once. Release a primary context (`cuDevicePrimaryCtxRelease`)
+  instead of destroying it.
+measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
+documented: It is the caller's responsibility to ensure that the context or its resources are not accessed or passed in
+  subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API, Context Management,
+  cuCtxDestroy)
+
 # context-destroy-twice: right
 
 ## two contexts
@@ -243,6 +207,16 @@ def compute(device, work):
     finally:
         error, = driver.cuCtxDestroy(context)
 
+# context-null-handle
+checks: A call that needs a context gets NULL (not `cuCtxSetCurrent(NULL)`, which unsets the current one).
+why: The call returns CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_INVALID_CONTEXT if it is about peer access or the
+  context's events. Usually the creation of the context failed, and the program ignored its status.
+instead: Check the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`. To have no context current, call
+  `cuCtxSetCurrent(NULL)`.
+limits: Silent about calls for which NULL means the current context.
+measured: cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE (context_null)
+recorded: cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent: CUDA_ERROR_INVALID_CONTEXT
+
 # context-null-handle: right
 
 ## no context made current
@@ -253,6 +227,17 @@ cu.cuCtxSynchronize()
 ## popped and pushed
 popped = cu.cuCtxPopCurrent()
 cu.cuCtxPushCurrent(popped)
+
+# context-never-created
+why: The number names no context. A device number (`CUdevice`) is not a context.
+instead: Pass the result of `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent`, and check their status.
+limits: Silent when the call succeeds, because not every creation can be seen: the CUDA runtime knows the handle of a
+  primary context before it retains it.
+measured: a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver (context_from_nowhere)
+measured: a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent
+  (stream_handle_of_event)
+documented: This can also be returned if the context passed to an API call is not a valid handle. (CUDA Driver API, Data
+  types, CUDA_ERROR_INVALID_CONTEXT)
 
 # context-never-created: right
 

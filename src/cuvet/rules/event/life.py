@@ -61,74 +61,29 @@ LIFE = Life(
         end="Events.cuEventDestroy_v2(done)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV301",
-            """
-            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
-              inside the driver, with no error code.
-            measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the
-              driver, no error code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy,
-              event_wait_after_destroy, event_elapsed_after_destroy)
-            documented: {undefined}
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV302",
-            """
-            why: The handle points at memory that the driver has released. The second destruction was measured to die
-              of SIGSEGV inside the driver, with no error code.
-            measured: SIGSEGV in the driver, no error code (event_destroy_twice)
-            documented: {undefined}
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV303",
-            """
-            why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE;
-              `cuIpcGetEventHandle` and calls that add an event to a graph node return CUDA_ERROR_INVALID_VALUE.
-            recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle:
-              CUDA_ERROR_INVALID_VALUE
-            measured: record, synchronise, query, destroy, elapsed time and wait: CUDA_ERROR_INVALID_HANDLE
-              (event_null_record, event_destroy_null, event_elapsed_null)
-            """,
-            outcomes=(400,),
-            outcomes_of=dict.fromkeys(CHECK_THE_POINTER, (1,)),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV304",
-            """
-            why: The driver uses the handle as a pointer: an invalid address was measured to die of SIGSEGV inside it.
-            measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
-            measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
-            documented: {invalid_handle}
-            """,
-            outcomes=(CRASH, 709, 400),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV301", (CRASH,)),
+        Mistake(DESTROYED_TWICE, "CV302", (CRASH,)),
+        Mistake(NULL_HANDLE, "CV303", (400,), outcomes_of=dict.fromkeys(CHECK_THE_POINTER, (1,))),
+        Mistake(NEVER_CREATED, "CV304", (CRASH, 709, 400)),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV305",
-            """
-            why: Destroying a context destroys its events. The documentation calls later calls with them undefined.
-              They were measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED, or to kill the process in
-              cuEventSynchronize if the context was of a green context.
-            measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
-            measured: made in a green context's context, where nothing else retains the primary context:
-              cuEventSynchronize after cuGreenCtxDestroy kills the process (green_gone_event)
-            """,
-            outcomes=(709,),
+            (709,),
             roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
             rule=OfGreenContext,
         ),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# event-use-after-destroy
+why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV inside the
+  driver, with no error code.
+measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the driver, no error
+  code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy, event_wait_after_destroy,
+  event_elapsed_after_destroy)
+documented: {undefined}
+
 # event-use-after-destroy: right
 
 ## destroyed while work is pending
@@ -185,6 +140,12 @@ float timed(int n) {
     return milliseconds;
 }
 
+# event-destroy-twice
+why: The handle points at memory that the driver has released. The second destruction was measured to die of SIGSEGV
+  inside the driver, with no error code.
+measured: SIGSEGV in the driver, no error code (event_destroy_twice)
+documented: {undefined}
+
 # event-destroy-twice: right
 
 ## C++: elements of an array [cuda]
@@ -238,6 +199,13 @@ def record(streams):
     runtime.eventDestroy(event)
     runtime.eventDestroy(event)  # error: [event-destroy-twice]
 
+# event-null-handle
+why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE; `cuIpcGetEventHandle` and
+  calls that add an event to a graph node return CUDA_ERROR_INVALID_VALUE.
+recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle: CUDA_ERROR_INVALID_VALUE
+measured: record, synchronise, query, destroy, elapsed time and wait: CUDA_ERROR_INVALID_HANDLE (event_null_record,
+  event_destroy_null, event_elapsed_null)
+
 # event-null-handle: wrong
 
 ## recorded
@@ -246,6 +214,12 @@ cu.cuEventRecord(0, 0)  # error: [event-null-handle]
 ## put into a graph
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEventRecordNode(graph, None, 0, 0)  # error: [event-null-handle]
+
+# event-never-created
+why: The driver uses the handle as a pointer: an invalid address was measured to die of SIGSEGV inside it.
+measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
+measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
+documented: {invalid_handle}
 
 # event-never-created: right
 
@@ -296,6 +270,14 @@ class Worker {
         Check(cudaEventDestroy(stream));  // error: [event-never-created]
     }
 }
+
+# event-use-after-context-destroy
+why: Destroying a context destroys its events. The documentation calls later calls with them undefined. They were
+  measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED, or to kill the process in cuEventSynchronize if the context was of
+  a green context.
+measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
+measured: made in a green context's context, where nothing else retains the primary context: cuEventSynchronize after
+  cuGreenCtxDestroy kills the process (green_gone_event)
 
 # event-use-after-context-destroy: right
 

@@ -10,50 +10,31 @@ LIFE = Life(
     use="cu.launch({}, 0, 0)",
     other="cu.module()",
     mistakes=(
-        Mistake(
-            NULL_HANDLE,
-            "CV613",
-            """
-            why: No function has the handle NULL: usually the load of its module failed, or the module has no function
-              of that name, and nobody looked at the status.
-            measured: launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE
-              (module_null)
-            """,
-            outcomes=(400,),
-            outcomes_of={"cuFuncGetModule": (1, 400)},
-        ),
-        Mistake(
-            MISTAKEN,
-            "CV614",
-            """
-            why: The number names no function. The address of a host function, or of a kernel's host stub, is not a
-              `CUfunction`.
-            documented: {invalid_handle}
-            measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
-            measured: launching a module in the place of a function: SIGSEGV in the driver, no error code
-              (module_launched_as_function)
-            """,
-            outcomes=(400, CRASH),
-        ),
+        Mistake(NULL_HANDLE, "CV613", (400,), outcomes_of={"cuFuncGetModule": (1, 400)}),
+        Mistake(MISTAKEN, "CV614", (400, CRASH)),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV615",
-            """
-            help: let go of the function before its context, and the context last
-            checks: A call uses a function whose context was destroyed by `cuCtxDestroy` (or by the last
-              `cuDevicePrimaryCtxRelease`).
-            why: Destroying a context unloads its modules, and with them their functions. Launching one of them
-              afterwards was measured to return CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
-            measured: launching it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
-            """,
-            outcomes=(400,),
+            (400,),
             kinds=frozenset({Kind.FUNCTION, Kind.KERNEL}),
             use="cu.cuFuncGetAttribute(0, {})",
         ),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# function-null-handle
+why: No function has the handle NULL: usually the load of its module failed, or the module has no function of that name,
+  and nobody looked at the status.
+measured: launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE (module_null)
+
+# function-never-created
+why: The number names no function. The address of a host function, or of a kernel's host stub, is not a `CUfunction`.
+documented: {invalid_handle}
+measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
+measured: launching a module in the place of a function: SIGSEGV in the driver, no error code
+  (module_launched_as_function)
+
 # function-never-created: right
 
 ## C++: a kernel of a library as a function [c++]
@@ -90,6 +71,14 @@ class Worker {
         Check(cuModuleUnload(module));
     }
 }
+
+# function-use-after-context-destroy
+help: let go of the function before its context, and the context last
+checks: A call uses a function whose context was destroyed by `cuCtxDestroy` (or by the last
+  `cuDevicePrimaryCtxRelease`).
+why: Destroying a context unloads its modules, and with them their functions. Launching one of them afterwards was
+  measured to return CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+measured: launching it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
 
 # function-use-after-context-destroy: right
 

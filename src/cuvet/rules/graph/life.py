@@ -24,56 +24,23 @@ LIFE = Life(
         end="GraphManagment.cuGraphDestroy(graph)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV701",
-            """
-            why: The graph and its nodes are destroyed. The documentation calls later calls undefined; they were
-              measured to return CUDA_ERROR_INVALID_VALUE.
-            measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
-              graph_instantiate_after_destroy)
-            documented: {undefined}
-            documented: Destroys the graph specified by hGraph, as well as all of its nodes. (CUDA Driver API, Graph
-              Management, cuGraphDestroy)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV702",
-            """
-            why: The first call released the graph and its nodes. The documentation calls the second undefined; it was
-              measured to return CUDA_ERROR_INVALID_VALUE.
-            measured: CUDA_ERROR_INVALID_VALUE (graph_destroy_twice)
-            documented: {undefined}
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV703",
-            """
-            why: Unlike `free`, destroying a NULL graph is an error: it was measured to return
-              CUDA_ERROR_INVALID_VALUE.
-            measured: destroy: CUDA_ERROR_INVALID_VALUE, "the source graph pointer is NULL" (event_destroy_null)
-            measured: instantiate and add a node: CUDA_ERROR_INVALID_VALUE (graph_null)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            MISTAKEN,
-            "CV704",
-            """
-            why: The number is no graph. Neither is an executable graph.
-            measured: NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"
-              (event_destroy_null)
-            """,
-            outcomes=(1,),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV701", (1,)),
+        Mistake(DESTROYED_TWICE, "CV702", (1,)),
+        Mistake(NULL_HANDLE, "CV703", (1,)),
+        Mistake(MISTAKEN, "CV704", (1,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# graph-use-after-destroy
+why: The graph and its nodes are destroyed. The documentation calls later calls undefined; they were measured to return
+  CUDA_ERROR_INVALID_VALUE.
+measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
+  graph_instantiate_after_destroy)
+documented: {undefined}
+documented: Destroys the graph specified by hGraph, as well as all of its nodes. (CUDA Driver API, Graph Management,
+  cuGraphDestroy)
+
 # graph-use-after-destroy: right
 
 ## destroyed after instantiation
@@ -122,6 +89,12 @@ cudaGraphExec_t record(cudaStream_t stream) {
     return launchable;
 }
 
+# graph-destroy-twice
+why: The first call released the graph and its nodes. The documentation calls the second undefined; it was measured to
+  return CUDA_ERROR_INVALID_VALUE.
+measured: CUDA_ERROR_INVALID_VALUE (graph_destroy_twice)
+documented: {undefined}
+
 # graph-destroy-twice: right
 
 ## C++: captured anew in each round [cuda]
@@ -152,6 +125,16 @@ void rounds(cudaStream_t stream, int count) {
     cudaGraphDestroy(graph);
     cudaGraphDestroy(graph);  // error: [graph-destroy-twice]
 }
+
+# graph-null-handle
+why: Unlike `free`, destroying a NULL graph is an error: it was measured to return CUDA_ERROR_INVALID_VALUE.
+measured: destroy: CUDA_ERROR_INVALID_VALUE, "the source graph pointer is NULL" (event_destroy_null)
+measured: instantiate and add a node: CUDA_ERROR_INVALID_VALUE (graph_null)
+
+# graph-never-created
+why: The number is no graph. Neither is an executable graph.
+measured: NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"
+  (event_destroy_null)
 
 # graph-never-created: right
 

@@ -34,54 +34,20 @@ LIFE = Life(
         end="GraphManagment.cuGraphExecDestroy(executable)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV721",
-            """
-            why: The executable graph and its nodes are destroyed. The documentation calls a launch undefined; it was
-              measured to return CUDA_ERROR_INVALID_VALUE.
-            measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
-            documented: {undefined}
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV722",
-            """
-            why: The first call released the executable graph. The documentation calls the second undefined; it was
-              measured to return CUDA_ERROR_INVALID_VALUE.
-            measured: CUDA_ERROR_INVALID_VALUE (graph_exec_destroy_twice)
-            documented: {undefined}
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV723",
-            """
-            why: Unlike `free`, destroying a NULL executable graph is an error: it was measured to return
-              CUDA_ERROR_INVALID_VALUE.
-            measured: destroy: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
-            measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV724",
-            """
-            why: The number is no executable graph. A graph must be instantiated before it is launched.
-            measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
-            measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid
-              executable graph" (event_destroy_null)
-            """,
-            outcomes=(CRASH, 1),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV721", (1,)),
+        Mistake(DESTROYED_TWICE, "CV722", (1,)),
+        Mistake(NULL_HANDLE, "CV723", (1,)),
+        Mistake(NEVER_CREATED, "CV724", (CRASH, 1)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# graph-exec-use-after-destroy
+why: The executable graph and its nodes are destroyed. The documentation calls a launch undefined; it was measured to
+  return CUDA_ERROR_INVALID_VALUE.
+measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
+documented: {undefined}
+
 # graph-exec-use-after-destroy: right
 
 ## destroyed in flight
@@ -116,6 +82,23 @@ class Recorder {
         Check(GraphManagment.cuGraphExecDestroy(launchable));
     }
 }
+
+# graph-exec-destroy-twice
+why: The first call released the executable graph. The documentation calls the second undefined; it was measured to
+  return CUDA_ERROR_INVALID_VALUE.
+measured: CUDA_ERROR_INVALID_VALUE (graph_exec_destroy_twice)
+documented: {undefined}
+
+# graph-exec-null-handle
+why: Unlike `free`, destroying a NULL executable graph is an error: it was measured to return CUDA_ERROR_INVALID_VALUE.
+measured: destroy: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
+measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
+
+# graph-exec-never-created
+why: The number is no executable graph. A graph must be instantiated before it is launched.
+measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
+measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph"
+  (event_destroy_null)
 
 # graph-exec-never-created: right
 

@@ -27,33 +27,19 @@ LIFE = Life(
         end="GraphManagment.cuGraphDestroyNode(node)",
     ),
     mistakes=(
-        Mistake(
-            DESTROYED_TWICE,
-            "CV741",
-            """
-            help: let one owner destroy the node, or leave it to the graph
-            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
-              inside the driver, with no error code.
-            instead: Give the node one owner, which destroys it once, or leave it to the destruction of the graph.
-            measured: SIGSEGV in the driver, no error code (graph_node_destroy_twice)
-            """,
-            outcomes=(CRASH,),
-            without=("handle issued again", "destroyed by two threads"),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV743",
-            """
-            why: The call was measured to return CUDA_ERROR_INVALID_VALUE. Usually adding the node failed, and the
-              program ignored its status.
-            measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
-            """,
-            outcomes=(1,),
-        ),
+        Mistake(DESTROYED_TWICE, "CV741", (CRASH,), without=("handle issued again", "destroyed by two threads")),
+        Mistake(NULL_HANDLE, "CV743", (1,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# graph-node-destroy-twice
+help: let one owner destroy the node, or leave it to the graph
+why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV inside the
+  driver, with no error code.
+instead: Give the node one owner, which destroys it once, or leave it to the destruction of the graph.
+measured: SIGSEGV in the driver, no error code (graph_node_destroy_twice)
+
 # graph-node-destroy-twice: right
 
 ## left to the graph
@@ -99,4 +85,9 @@ graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
 cu.cuGraphDestroy(graph)
+
+# graph-node-null-handle
+why: The call was measured to return CUDA_ERROR_INVALID_VALUE. Usually adding the node failed, and the program ignored
+  its status.
+measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
 """

@@ -18,51 +18,20 @@ LIFE = Life(
         end="cuGreenCtxDestroy(green)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV115",
-            """
-            why: The green context is gone with its streams and with the context that `cuCtxFromGreenCtx` made of it.
-              Calls that name it were measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED.
-            measured: making a stream or a context of it, recording or awaiting an event, asking for its resources and
-              its id: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_create, green_gone_from, green_gone_record,
-              green_gone_wait, green_gone_resource, green_gone_id)
-            """,
-            outcomes=(709,),
-            without=("handle issued again",),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV116",
-            """
-            why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED. When the driver has issued
-              the handle again in between, it destroys the new green context.
-            limits: When a new green context has the old one's handle value, the second destruction looks like the
-              first of the new one.
-            measured: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_destroy_twice)
-            """,
-            outcomes=(709,),
-            without=("handle issued again", "destroyed by two threads"),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV117",
-            """
-            help: look at the status of cuGreenCtxCreate, and skip the call when there is no green context
-            why: NULL is no green context, and the current context does not stand in for it: the calls were measured
-              to return CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and nobody
-              looked at its status.
-            instead: Look at the status of `cuGreenCtxCreate`, and of the calls that split the device's resources
-              before it.
-            measured: destroying it, and making a context or a stream of it or asking for its resources:
-              CUDA_ERROR_INVALID_CONTEXT (green_null)
-            """,
-            outcomes=(201,),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV115", (709,), without=("handle issued again",)),
+        Mistake(DESTROYED_TWICE, "CV116", (709,), without=("handle issued again", "destroyed by two threads")),
+        Mistake(NULL_HANDLE, "CV117", (201,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# green-context-use-after-destroy
+why: The green context is gone with its streams and with the context that `cuCtxFromGreenCtx` made of it. Calls that
+  name it were measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED.
+measured: making a stream or a context of it, recording or awaiting an event, asking for its resources and its id:
+  CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_create, green_gone_from, green_gone_record, green_gone_wait,
+  green_gone_resource, green_gone_id)
+
 # green-context-use-after-destroy: right
 
 ## another one destroyed
@@ -72,6 +41,13 @@ stream = cu.cuGreenCtxStreamCreate(second, 1, 0)
 cu.cuStreamDestroy(stream)
 cu.cuGreenCtxDestroy(second)
 
+# green-context-destroy-twice
+why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED. When the driver has issued the handle again
+  in between, it destroys the new green context.
+limits: When a new green context has the old one's handle value, the second destruction looks like the first of the new
+  one.
+measured: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_destroy_twice)
+
 # green-context-destroy-twice: right
 
 ## handle issued again
@@ -80,6 +56,14 @@ green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
+
+# green-context-null-handle
+help: look at the status of cuGreenCtxCreate, and skip the call when there is no green context
+why: NULL is no green context, and the current context does not stand in for it: the calls were measured to return
+  CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and nobody looked at its status.
+instead: Look at the status of `cuGreenCtxCreate`, and of the calls that split the device's resources before it.
+measured: destroying it, and making a context or a stream of it or asking for its resources: CUDA_ERROR_INVALID_CONTEXT
+  (green_null)
 
 # green-context-null-handle: wrong
 

@@ -32,51 +32,19 @@ LIFE = Life(
         end="LibraryManagement.cuLibraryUnload(library)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV621",
-            """
-            why: The library's code and variables are gone in every context. Requesting a kernel was measured to return
-              CUDA_ERROR_NOT_FOUND, which hides the reason.
-            measured: asking it for a kernel: CUDA_ERROR_NOT_FOUND (library_use_after_unload)
-            """,
-            outcomes=(500,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV622",
-            """
-            why: The first call released the library in every context. The second was measured to die of SIGSEGV
-              inside the driver, with no error code.
-            measured: SIGSEGV in the driver, no error code (library_unload_twice)
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV623",
-            """
-            why: No library has the handle NULL. Usually the load failed, and the program ignored its status.
-            measured: CUDA_ERROR_INVALID_HANDLE (module_null)
-            """,
-            outcomes=(400,),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV624",
-            """
-            why: The number is no library. Neither is a module (`CUmodule`).
-            measured: cuLibraryGetKernel of a module: SIGSEGV in the driver in four of five runs, SIGFPE in one
-              (library_is_module)
-            measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
-            documented: {invalid_handle}
-            """,
-            outcomes=(400, 1, CRASH),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV621", (500,)),
+        Mistake(DESTROYED_TWICE, "CV622", (CRASH,)),
+        Mistake(NULL_HANDLE, "CV623", (400,)),
+        Mistake(NEVER_CREATED, "CV624", (400, 1, CRASH)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# library-use-after-unload
+why: The library's code and variables are gone in every context. Requesting a kernel was measured to return
+  CUDA_ERROR_NOT_FOUND, which hides the reason.
+measured: asking it for a kernel: CUDA_ERROR_NOT_FOUND (library_use_after_unload)
+
 # library-use-after-unload: right
 
 ## used in two contexts
@@ -89,6 +57,21 @@ cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
 cu.cuLibraryUnload(library)
+
+# library-unload-twice
+why: The first call released the library in every context. The second was measured to die of SIGSEGV inside the driver,
+  with no error code.
+measured: SIGSEGV in the driver, no error code (library_unload_twice)
+
+# library-null-handle
+why: No library has the handle NULL. Usually the load failed, and the program ignored its status.
+measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+
+# library-never-created
+why: The number is no library. Neither is a module (`CUmodule`).
+measured: cuLibraryGetKernel of a module: SIGSEGV in the driver in four of five runs, SIGFPE in one (library_is_module)
+measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
+documented: {invalid_handle}
 
 # library-never-created: right
 

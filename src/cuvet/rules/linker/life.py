@@ -18,23 +18,16 @@ LIFE = Life(
         end="error, = driver.cuLinkDestroy(linker)",
     ),
     mistakes=(
-        Mistake(
-            DESTROYED_TWICE,
-            "CV662",
-            """
-            why: The first call destroys the state of the linker. The second was recorded to die of SIGSEGV inside the
-              driver.
-            recorded: a second cuLinkDestroy of a linker, the one time: SIGSEGV
-            documented: cuLinkDestroy destroys the state of the linker (CUDA Driver API, Module Management,
-              cuLinkDestroy)
-            """,
-            outcomes=(CRASH,),
-            without=("handle issued again", "destroyed by two threads"),
-        ),
+        Mistake(DESTROYED_TWICE, "CV662", (CRASH,), without=("handle issued again", "destroyed by two threads")),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# linker-destroy-twice
+why: The first call destroys the state of the linker. The second was recorded to die of SIGSEGV inside the driver.
+recorded: a second cuLinkDestroy of a linker, the one time: SIGSEGV
+documented: cuLinkDestroy destroys the state of the linker (CUDA Driver API, Module Management, cuLinkDestroy)
+
 # linker-destroy-twice: right
 
 ## handle issued again

@@ -32,63 +32,20 @@ LIFE = Life(
         end="ArrayManagement.cuMipmappedArrayDestroy(array)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV471",
-            """
-            why: The handle points at memory that the driver has freed. Asking for one of its levels was measured
-              to die of SIGSEGV inside the driver, with no error code.
-            measured: asking for a level: SIGSEGV in the driver, no error code (mipmapped_use_after_destroy)
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV472",
-            """
-            why: After the first destruction the handle points at memory that the driver has freed: the second
-              was measured to die of SIGSEGV inside the driver, with no error code.
-            measured: SIGSEGV in the driver, no error code (mipmapped_destroy_twice)
-            """,
-            outcomes=(CRASH,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV473",
-            """
-            why: No mipmapped array has the handle NULL; CUDA_ERROR_INVALID_HANDLE is documented for handles that are
-              not valid.
-            limits: Not every call was measured, so it is reported only when the call fails or crashes.
-            measured: cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE
-              (mipmapped_null)
-            documented: {invalid_handle}
-            """,
-            outcomes=(400, 1),
-            only_if_failed=True,
-            undefined=True,
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV474",
-            """
-            why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
-            measured: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
-              (mipmapped_from_nowhere)
-            documented: {invalid_handle}
-            """,
-            outcomes=(400, 1, CRASH),
-        ),
-        Mistake(
-            USED_AFTER_CONTEXT,
-            "CV475",
-            """
-            """,
-            outcomes=(709,),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV471", (CRASH,)),
+        Mistake(DESTROYED_TWICE, "CV472", (CRASH,)),
+        Mistake(NULL_HANDLE, "CV473", (400, 1), only_if_failed=True, undefined=True),
+        Mistake(NEVER_CREATED, "CV474", (400, 1, CRASH)),
+        Mistake(USED_AFTER_CONTEXT, "CV475", (709,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# mipmapped-array-use-after-destroy
+why: The handle points at memory that the driver has freed. Asking for one of its levels was measured to die of SIGSEGV
+  inside the driver, with no error code.
+measured: asking for a level: SIGSEGV in the driver, no error code (mipmapped_use_after_destroy)
+
 # mipmapped-array-use-after-destroy: right
 
 ## level read before the destruction
@@ -97,6 +54,23 @@ array = cu.mipmapped_array()
 level = cu.cuMipmappedArrayGetLevel(array, 1)
 cu.cuArray3DGetDescriptor(cu.host(40), level)
 cu.cuMipmappedArrayDestroy(array)
+
+# mipmapped-array-destroy-twice
+why: After the first destruction the handle points at memory that the driver has freed: the second was measured to die
+  of SIGSEGV inside the driver, with no error code.
+measured: SIGSEGV in the driver, no error code (mipmapped_destroy_twice)
+
+# mipmapped-array-null-handle
+why: No mipmapped array has the handle NULL; CUDA_ERROR_INVALID_HANDLE is documented for handles that are not valid.
+limits: Not every call was measured, so it is reported only when the call fails or crashes.
+measured: cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE (mipmapped_null)
+documented: {invalid_handle}
+
+# mipmapped-array-never-created
+why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
+measured: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
+  (mipmapped_from_nowhere)
+documented: {invalid_handle}
 
 # mipmapped-array-never-created: right
 
@@ -132,4 +106,6 @@ class Image {
         Check(Destroy(array));  // error: [mipmapped-array-never-created]
     }
 }
+
+# mipmapped-array-use-after-context-destroy
 """

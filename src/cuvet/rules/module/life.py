@@ -33,64 +33,21 @@ LIFE = Life(
         end="ModuleManagement.cuModuleUnload(module)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV601",
-            """
-            why: The module's code and variables are gone. The documentation calls this undefined; the call was
-              measured to return CUDA_ERROR_INVALID_HANDLE.
-            documented: {undefined}
-            measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
-            """,
-            outcomes=(400,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV602",
-            """
-            why: The first call released the module. The documentation calls the second undefined; it was measured to
-              return CUDA_ERROR_INVALID_HANDLE.
-            measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"
-              (module_garbage)
-            documented: {undefined}
-            """,
-            outcomes=(400,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV603",
-            """
-            why: No module has the handle NULL. Usually the load failed, and the program ignored its status.
-            measured: CUDA_ERROR_INVALID_HANDLE (module_null)
-            """,
-            outcomes=(400,),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV604",
-            """
-            why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
-            measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
-            documented: {invalid_handle}
-            measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected
-              CUmodule" (module_garbage)
-            """,
-            outcomes=(CRASH, 400),
-        ),
-        Mistake(
-            USED_AFTER_CONTEXT,
-            "CV605",
-            """
-            why: Destroying a context unloads its modules. The documentation calls a later unload undefined; it was
-              measured to return CUDA_ERROR_INVALID_HANDLE.
-            measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
-            """,
-            outcomes=(400,),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV601", (400,)),
+        Mistake(DESTROYED_TWICE, "CV602", (400,)),
+        Mistake(NULL_HANDLE, "CV603", (400,)),
+        Mistake(NEVER_CREATED, "CV604", (CRASH, 400)),
+        Mistake(USED_AFTER_CONTEXT, "CV605", (400,)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# module-use-after-unload
+why: The module's code and variables are gone. The documentation calls this undefined; the call was measured to return
+  CUDA_ERROR_INVALID_HANDLE.
+documented: {undefined}
+measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
+
 # module-use-after-unload: right
 
 ## one image loaded twice
@@ -112,6 +69,23 @@ def run(path, launch):
         launch(kernel)
     finally:
         error, = driver.cuModuleUnload(module)
+
+# module-unload-twice
+why: The first call released the module. The documentation calls the second undefined; it was measured to return
+  CUDA_ERROR_INVALID_HANDLE.
+measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule" (module_garbage)
+documented: {undefined}
+
+# module-null-handle
+why: No module has the handle NULL. Usually the load failed, and the program ignored its status.
+measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+
+# module-never-created
+why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
+measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
+documented: {invalid_handle}
+measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule"
+  (module_garbage)
 
 # module-never-created: right
 
@@ -149,4 +123,9 @@ class Worker {
         Check(cuModuleUnload(library));  // error: [module-never-created]
     }
 }
+
+# module-use-after-context-destroy
+why: Destroying a context unloads its modules. The documentation calls a later unload undefined; it was measured to
+  return CUDA_ERROR_INVALID_HANDLE.
+measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
 """

@@ -32,54 +32,22 @@ LIFE = Life(
         end="MemoryManagement.cuMemPoolDestroy(pool)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV451",
-            """
-            why: The pool is released when its last allocation is freed; then the handle is invalid. Calls with it were
-              measured to return CUDA_ERROR_INVALID_VALUE.
-            measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy,
-              pool_trim_after_destroy)
-            documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked,
-              the function returns immediately and the resources are released automatically once there are no more
-              outstanding allocations. (CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV452",
-            """
-            why: The first call marked the pool for destruction. The second was measured to return
-              CUDA_ERROR_INVALID_VALUE, with and without outstanding allocations.
-            measured: CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction
-              (pool_destroy_twice, pool_destroy_outstanding)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV453",
-            """
-            why: A call that takes a pool needs one. `cuMemAllocAsync` takes none and uses the device's current pool.
-            measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV454",
-            """
-            why: The number is no memory pool.
-            measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
-            documented: {invalid_handle}
-            """,
-            outcomes=(CRASH, 1, 400),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV451", (1,)),
+        Mistake(DESTROYED_TWICE, "CV452", (1,)),
+        Mistake(NULL_HANDLE, "CV453", (1,)),
+        Mistake(NEVER_CREATED, "CV454", (CRASH, 1, 400)),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# pool-use-after-destroy
+why: The pool is released when its last allocation is freed; then the handle is invalid. Calls with it were measured to
+  return CUDA_ERROR_INVALID_VALUE.
+measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy, pool_trim_after_destroy)
+documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked, the function
+  returns immediately and the resources are released automatically once there are no more outstanding allocations. (CUDA
+  Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy)
+
 # pool-use-after-destroy: right
 
 ## destroyed with an allocation outstanding
@@ -89,6 +57,21 @@ memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemPoolDestroy(pool)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
+
+# pool-destroy-twice
+why: The first call marked the pool for destruction. The second was measured to return CUDA_ERROR_INVALID_VALUE, with
+  and without outstanding allocations.
+measured: CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction
+  (pool_destroy_twice, pool_destroy_outstanding)
+
+# pool-null-handle
+why: A call that takes a pool needs one. `cuMemAllocAsync` takes none and uses the device's current pool.
+measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
+
+# pool-never-created
+why: The number is no memory pool.
+measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
+documented: {invalid_handle}
 
 # pool-never-created: right
 

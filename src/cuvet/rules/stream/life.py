@@ -30,72 +30,29 @@ LIFE = Life(
         end="Streams.cuStreamDestroy_v2(stream)",
     ),
     mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV201",
-            """
-            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
-              inside the driver, with no error code.
-            instead: Destroy the stream after its last use in any thread. Earlier work still completes, so the program
-              need not wait for it.
-            measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no
-              error code (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy,
-              stream_sync_after_destroy)
-            documented: {undefined}
-            """,
-            outcomes=(CRASH,),
-            libraries=True,
-            without=("destroyed by another thread",),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV202",
-            """
-            why: The handle points at memory that the driver has released. The second destruction was measured to die
-              of SIGSEGV inside the driver, with no error code.
-            instead: Give the stream one owner, which destroys it once and clears the handle. Do not let an object that
-              destroys its stream be copied, or let the copies share the stream.
-            measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
-            documented: {undefined}
-            """,
-            outcomes=(CRASH,),
-            without=("destroyed by two threads",),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV204",
-            """
-            why: The driver uses the handle as a pointer. An invalid address was measured to die of SIGSEGV inside the
-              driver; other readable memory to return CUDA_ERROR_INVALID_HANDLE.
-            measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
-            measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
-            """,
-            outcomes=(CRASH, 400, 709),
-        ),
+        Mistake(USED_AFTER_DESTROY, "CV201", (CRASH,), libraries=True, without=("destroyed by another thread",)),
+        Mistake(DESTROYED_TWICE, "CV202", (CRASH,), without=("destroyed by two threads",)),
+        Mistake(NEVER_CREATED, "CV204", (CRASH, 400, 709)),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV205",
-            """
-            why: Destroying a context destroys its streams. Synchronising such a stream was measured to return
-              CUDA_ERROR_CONTEXT_IS_DESTROYED. The documentation promises nothing: destroying one once killed the
-              process, on an H200 that had returned CUDA_ERROR_CONTEXT_IS_DESTROYED in all runs before.
-            measured: synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (ctx_destroy_then_use,
-              context_destroy_then_event_destroy)
-            measured: after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED
-              (context_primary_released_stream_use)
-            measured: of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it,
-              recording an event and setting memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED
-              (green_gone_stream_sync, green_gone_stream_query, green_gone_stream_destroy, green_gone_stream_record,
-              green_gone_stream_memset, green_gone_stream_capture)
-            """,
-            outcomes=(709,),
+            (709,),
             libraries=True,
             roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
         ),
     ),
 )
 
-EXAMPLES = """
+TEXTS = """
+# stream-use-after-destroy
+why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV inside the
+  driver, with no error code.
+instead: Destroy the stream after its last use in any thread. Earlier work still completes, so the program need not wait
+  for it.
+measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no error code
+  (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy, stream_sync_after_destroy)
+documented: {undefined}
+
 # stream-use-after-destroy: right
 
 ## destroyed with work pending
@@ -180,6 +137,14 @@ def wait(work):
     runtime.streamDestroy(stream)
     runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
 
+# stream-destroy-twice
+why: The handle points at memory that the driver has released. The second destruction was measured to die of SIGSEGV
+  inside the driver, with no error code.
+instead: Give the stream one owner, which destroys it once and clears the handle. Do not let an object that destroys its
+  stream be copied, or let the copies share the stream.
+measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
+documented: {undefined}
+
 # stream-destroy-twice: right
 
 ## Python: in finally alone [python]
@@ -240,6 +205,12 @@ def run(work):
         runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
     return True
 
+# stream-never-created
+why: The driver uses the handle as a pointer. An invalid address was measured to die of SIGSEGV inside the driver; other
+  readable memory to return CUDA_ERROR_INVALID_HANDLE.
+measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
+measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
+
 # stream-never-created: right
 
 ## C++: a stream behind a pointer to void [c++]
@@ -292,6 +263,18 @@ class Worker {
         Check(cudaEventDestroy(done));
     }
 }
+
+# stream-use-after-context-destroy
+why: Destroying a context destroys its streams. Synchronising such a stream was measured to return
+  CUDA_ERROR_CONTEXT_IS_DESTROYED. The documentation promises nothing: destroying one once killed the process, on an
+  H200 that had returned CUDA_ERROR_CONTEXT_IS_DESTROYED in all runs before.
+measured: synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (ctx_destroy_then_use,
+  context_destroy_then_event_destroy)
+measured: after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED
+  (context_primary_released_stream_use)
+measured: of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it, recording an event and
+  setting memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_sync, green_gone_stream_query,
+  green_gone_stream_destroy, green_gone_stream_record, green_gone_stream_memset, green_gone_stream_capture)
 
 # stream-use-after-context-destroy: wrong
 

@@ -1,6 +1,6 @@
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lives import Life, Spelled
-from cuvet.rules.texture.life import mistakes
+from cuvet.rules.texture.life import mistakes, texts
 
 LIFE = Life(
     kind=Kind.SURFACE_OBJECT,
@@ -35,7 +35,9 @@ LIFE = Life(
     mistakes=mistakes("CV491", "CV492", "CV493", "CV494", "CV495", asking="cuSurfObjectGetResourceDesc"),
 )
 
-EXAMPLES = """
+TEXTS = (
+    texts("surface", "cuSurfObjectGetResourceDesc")
+    + """
 # surface-use-after-destroy: right
 
 ## the array goes after its surfaces
@@ -88,3 +90,4 @@ class Image {
     }
 }
 """
+)

@@ -7,63 +7,47 @@ from cuvet.rules.lives import Life, Mistake, Spelled
 def mistakes(used: str, twice: str, null: str, never: str, gone: str, *, asking: str) -> tuple[Mistake, ...]:
     """Of texture and surface objects, which live alike, with their codes. ``asking`` is the call that tells what one is made of."""
     return (
-        Mistake(
-            USED_AFTER_DESTROY,
-            used,
-            """
-            why: The number names no {name} any more, or names the next {name} that is created.
-            measured: asking for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
-            documented: {undefined}
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            twice,
-            """
-            why: The driver was measured to accept it without an error. But {noun}s are numbers that are issued again: if
-              a {name} was created in between, the second destruction ends that one.
-            measured, succeeds: accepted without an error, for textures and for surfaces (texobj_destroy_twice,
-              surface_destroy_twice)
-            documented: {undefined}
-            """,
-        ),
-        Mistake(
-            NULL_HANDLE,
-            null,
-            """
-            help: look at the status of the call that should have made the {noun}
-            why: No {noun} has the number 0. The call returns CUDA_ERROR_INVALID_VALUE.
-            limits: Reported only when the call fails. `{ends}` takes 0.
-            recorded: asking 0 for its resource: CUDA_ERROR_INVALID_VALUE
-            """,
-            outcomes=(1,),
-            only_if_failed=True,
-            without=("destroyed",),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            never,
-            """
-            why: The number names no {noun}. The array of a {name} is not the {name}.
-            measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
-            measured: destroying a number that names none is accepted (texture_null)
-            """,
-            outcomes=(1, 400),
-            verbs=USES,
-        ),
-        Mistake(
-            USED_AFTER_CONTEXT,
-            gone,
-            f"""
-            measured: {asking}: CUDA_ERROR_INVALID_VALUE (context_gone_{{name}}_asked)
-            measured, {{ends}} succeeds: {{ends}}: accepted without an error
-              (context_gone_{{name}}_destroy)
-            """,
-            outcomes_of={asking: (1,)},
-        ),
+        Mistake(USED_AFTER_DESTROY, used, (1,)),
+        Mistake(DESTROYED_TWICE, twice),
+        Mistake(NULL_HANDLE, null, (1,), only_if_failed=True, without=("destroyed",)),
+        Mistake(NEVER_CREATED, never, (1, 400), verbs=USES),
+        Mistake(USED_AFTER_CONTEXT, gone, outcomes_of={asking: (1,)}),
     )
 
+
+def texts(name: str, asking: str) -> str:
+    """The texts of these mistakes."""
+    return _TEXTS.replace("{name}", name).replace("{asking}", asking)
+
+
+_TEXTS = """
+# {name}-use-after-destroy
+why: The number names no {name} any more, or names the next {name} that is created.
+measured: asking for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
+documented: {undefined}
+
+# {name}-destroy-twice
+why: The driver was measured to accept it without an error. But {noun}s are numbers that are issued again: if a {name} was
+  created in between, the second destruction ends that one.
+measured, succeeds: accepted without an error, for textures and for surfaces (texobj_destroy_twice,
+  surface_destroy_twice)
+documented: {undefined}
+
+# {name}-null-handle
+help: look at the status of the call that should have made the {noun}
+why: No {noun} has the number 0. The call returns CUDA_ERROR_INVALID_VALUE.
+limits: Reported only when the call fails. `{ends}` takes 0.
+recorded: asking 0 for its resource: CUDA_ERROR_INVALID_VALUE
+
+# {name}-never-created
+why: The number names no {noun}. The array of a {name} is not the {name}.
+measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
+measured: destroying a number that names none is accepted (texture_null)
+
+# {name}-use-after-context-destroy
+measured: {asking}: CUDA_ERROR_INVALID_VALUE (context_gone_{name}_asked)
+measured, {ends} succeeds: {ends}: accepted without an error (context_gone_{name}_destroy)
+"""
 
 LIFE = Life(
     kind=Kind.TEXTURE_OBJECT,
@@ -98,7 +82,9 @@ LIFE = Life(
     mistakes=mistakes("CV481", "CV482", "CV483", "CV484", "CV485", asking="cuTexObjectGetResourceDesc"),
 )
 
-EXAMPLES = """
+TEXTS = (
+    texts("texture", "cuTexObjectGetResourceDesc")
+    + """
 # texture-use-after-destroy: right
 
 ## the array goes after its textures
@@ -187,3 +173,4 @@ class Image {
     }
 }
 """
+)
