@@ -633,7 +633,7 @@ def test_calls_that_this_catalog_does_not_know_are_counted(tmp_path: Path) -> No
     found = report(tmp_path, first, calls)
     assert [each for each in found.not_checked if "does not know" in each] == [
         "2 calls of cuNewer were not judged: this cuvet does not know it",
-        "1 calls of cuNewest were not judged: this cuvet does not know it",
+        "1 call of cuNewest was not judged: this cuvet does not know it",
     ]
 
 

@@ -28,7 +28,7 @@ from cuvet.recording.sites import Sites
 from cuvet.rules.afterwards import at_exit, explain_fault
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
-from cuvet.sizes import plural
+from cuvet.sizes import counted, plural
 
 LEAVE_OUT_REPEATS = True
 """A test compares both."""
@@ -151,7 +151,8 @@ class ProcessAnalysis:
         for sentence in not_seen(self.recording):
             self._say(sentence)
         for name, count in self._unknown.items():
-            self._say(f"{count} calls of {name} were not judged: this cuvet does not know it")
+            calls = f"{counted(count, 'call')} of {name} {'was' if count == 1 else 'were'}"
+            self._say(f"{calls} not judged: this cuvet does not know it")
 
     def _flight(self) -> dict[int, Array]:
         """The flight recorder; empty if the file is not there any more."""

@@ -12,22 +12,20 @@ from cuvet.rules.rule import Violation
 
 class CaptureUnsafeCall(CaptureRule):
     """
-    checks: A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
-      begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:
+    checks: A call fails because a capture forbids it. This thread's captures forbid potentially unsafe calls unless they began in relaxed
+      mode; other threads' captures forbid them if they began in global mode. Potentially unsafe are:
 
       * allocating, freeing and registering memory, on no stream or on one that is not captured;
       * waiting for another stream or event, or querying it;
       * making and destroying arrays, mipmapped arrays, texture and surface objects, memory pools and executable graphs;
       * unloading a module or library;
       * trimming a memory pool or making it a device's own (`cuDeviceSetMemPool`), and enabling or disabling peer access.
-    why: The call is not part of the graph, so replaying the graph would not repeat it. It returns
-      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, even where nothing would be done (`cudaFree(NULL)`). A capture
-      that was invalidated forbids as much until it is ended.
-    instead: Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the allocation has nothing to do with the
-      graph, begin the capture in thread-local mode (other threads) or switch this thread to relaxed mode around it
-      (`cuThreadExchangeStreamCaptureMode`).
-    limits: Reported only when the call fails. The documentation names `cudaMalloc` as an example of a potentially unsafe call and lists no
-      others; those that were measured, and their like, are checked.
+    why: The graph does not contain the call, so a replay would not repeat it. The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and
+      invalidates the capture, even if it would do nothing (`cudaFree(NULL)`). An invalidated capture forbids the same calls until it ends.
+    instead: Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the graph does not need the memory, begin
+      the capture in thread-local mode (for other threads), or switch this thread to relaxed mode (`cuThreadExchangeStreamCaptureMode`).
+    limits: Reported only when the call fails. The documentation names one potentially unsafe call, `cudaMalloc`, as an example. The rule
+      checks the calls that were measured, and similar ones.
     """
 
     code = "CV804"
@@ -35,11 +33,11 @@ class CaptureUnsafeCall(CaptureRule):
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"
     evidence = """
-    recorded: during a global capture of any thread and a thread-local one of the same thread, also if it is invalidated
-      already: allocating and freeing, registering and unregistering memory, making and destroying arrays, mipmapped
-      arrays, texture and surface objects, memory pools and executable graphs, unloading modules and libraries,
-      cuDeviceSetMemPool, cuCtxDisablePeerAccess: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; making and destroying streams,
-      events and graphs, loading modules and libraries, cuMemCreate, cuMemMap, cuCtxCreate: allowed
+    recorded: while a capture of any thread in global mode, or of the same thread in thread-local mode, is active or
+      invalidated, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: allocating and freeing, registering and unregistering memory,
+      making and destroying arrays, mipmapped arrays, texture and surface objects, memory pools and executable graphs,
+      unloading modules and libraries, cuDeviceSetMemPool, cuCtxDisablePeerAccess. Allowed: making and destroying
+      streams, events and graphs, loading modules and libraries, cuMemCreate, cuMemMap, cuCtxCreate
     measured: during a global capture of the same thread: cudaMalloc, cudaMallocHost, cudaFree and cudaFreeHost (also of
       NULL), cudaHostRegister, synchronising or querying other streams and events: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
       (capture_calls_global)

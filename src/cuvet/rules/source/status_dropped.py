@@ -26,7 +26,7 @@ class SourceStatusDropped(SourceRule):
       (peek_stale_error)
     """
     VALID = """
-## thrown away on purpose [cuda]
+## ignored on purpose [cuda]
 void fill(float *values, int n) {
     (void)cudaMemset(values, 0, n * sizeof(float));
 }
@@ -91,7 +91,7 @@ from cuda.bindings import runtime as cudart
 def clear(values, n):
     cudart.cudaMemset(values, 0, n)  # note: [source-status-dropped]
 
-## C#: statuses thrown away [c#]
+## C#: statuses ignored [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {

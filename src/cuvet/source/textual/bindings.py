@@ -1,4 +1,4 @@
-"""Rules that the calls of a Python or C# file show without a path: statuses thrown away, names that CUDA does not have, forks."""
+"""Rules that the calls of a Python or C# file show without a path: ignored statuses, names that CUDA does not have, forks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ def _dropped(function: Function, reporter: Reporter) -> Iterator[Finding]:
         first = next((call for call in dropped.values() if _makes(call)), next(iter(dropped.values())))
         others = len(dropped) - 1
         counted = f"the status of {first.name}" + (f" and of {others} more call{'s' * (others > 1)}" if others else "")
-        yield reporter.plain(SourceStatusDropped, first, f"{counted} is thrown away")
+        yield reporter.plain(SourceStatusDropped, first, f"{counted} is ignored")
 
 
 def _matters(call: Invoke, function: Function) -> bool:

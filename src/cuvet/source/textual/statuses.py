@@ -27,9 +27,9 @@ def dropped(body: Body) -> Iterator[Finding]:
     if any(_rank(call) < _ENDS for call in calls):
         severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
-        message = f"{_counted(calls)} thrown away"
+        message = f"{_counted(calls)} ignored"
         several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
-        path = tuple(body.step(call.node, f"the status of {call.name} is thrown away here") for call in several)
+        path = tuple(body.step(call.node, f"the status of {call.name} is ignored here") for call in several)
         yield body.finding(SourceStatusDropped, first.node, message, api=first.name, severity=severity, path=path)
 
 
