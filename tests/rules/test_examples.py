@@ -28,6 +28,18 @@ def test_what_is_special_stands_in_brackets_and_the_note_below() -> None:
     )
 
 
+def test_what_many_programs_have_around_them_is_left_out() -> None:
+    text = "## one [python cupy]\nruntime.a()\n## two [c# method]\nvoid Run() {\n\n    B();\n}\n"
+    assert valid(rule(text)) == (
+        Source("one", "\nfrom cupy.cuda import runtime\n\nruntime.a()\n", language="python"),
+        Source(
+            "two",
+            "\nusing static ManagedCuda.DriverAPINativeMethods;\n\nclass Worker {\n    void Run() {\n\n        B();\n    }\n}\n",
+            language="c#",
+        ),
+    )
+
+
 def test_lines_of_the_preprocessor_are_no_titles() -> None:
     (example,) = valid(rule("## one [cuda]\n#if A\n# define B a ## b\n#endif\n"))
     assert example.program == "\n#if A\n# define B a ## b\n#endif\n"
@@ -43,7 +55,7 @@ def test_there_may_be_none() -> None:
         ("a = 1\n## one\nb = 2\n", "text before the first `## title`: a = 1"),
         ("## one\n\n## two\nb = 2\n", "example `one`: an example is a title with a program below it"),
         ("## \nb = 2\n", "example ``: an example is a title with a program below it"),
-        ("## one [rust]\nb = 2\n", r"example `one`: \[rust\] is neither a language \(cuda, c\+\+, python, c#\) nor"),
+        ("## one [rust]\nb = 2\n", r"example `one`: \[rust\] is neither a language \(python driver, .*, c#\) nor"),
         ("## one []\nb = 2\n", r"example `one`: \[\] is neither"),
         ("## one [cuda, devices=2]\nb = 2\n", r"example `one`: \[cuda, devices=2\] is neither"),
         ("## one [devices=two]\nb = 2\n", r"example `one`: \[devices=two\] is neither .* nor made of devices=N and"),

@@ -15,7 +15,8 @@ may have a note, which says in a few words what it shows::
     cudaStreamDestroy(stream);
     cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
 
-* A language (``cuda``, ``c++``, ``python``, ``c#``): the program is a source file, which is checked and never run.
+* A language (``cuda``, ``c++``, ``python``, ``c#``): the program is a source file, which is checked and never run. Behind the language may
+  stand what is put around the program (``_FRAMES``): ``python cupy`` is an import above it, ``c# method`` a class around it.
 * Otherwise it is a program over the driver API (``cuvet.rules.programs``). ``devices=2``: it needs two GPUs. ``no-setup``: it does not
   start with the primary context of device 0 current.
 
@@ -26,7 +27,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, cast, get_args
+from textwrap import indent
+from typing import Literal, get_args
 
 from cuvet.fields import mistakes_in
 from cuvet.rules.rule import Rule
@@ -36,6 +38,15 @@ Language = Literal["cuda", "c++", "python", "c#"]
 _TITLE = re.compile(r"^## +(.*?)(?: \[([^\]]*)\])?$", re.MULTILINE)
 _NOTE = re.compile(r"\nnote: (.*)")
 _DEVICES = re.compile(r"devices=([1-9])")
+_FRAMES: dict[str, tuple[Language, str, str, str]] = {
+    "python driver": ("python", "from cuda.bindings import driver\n\n", "", ""),
+    "python runtime": ("python", "from cuda.bindings import runtime\n\n", "", ""),
+    "python cudart": ("python", "from cuda.bindings import runtime as cudart\n\n", "", ""),
+    "python cupy": ("python", "from cupy.cuda import runtime\n\n", "", ""),
+    "c# method": ("c#", "using static ManagedCuda.DriverAPINativeMethods;\n\nclass Worker {\n", " " * 4, "\n}"),
+    **{language: (language, "", "", "") for language in get_args(Language)},
+}
+"""By what stands in brackets: the language, and what is put above the program, before each line, and below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +107,16 @@ def _example(title: str, flags: str | None, below: str) -> Example:
     if not title or not text:
         raise ValueError("an example is a title with a program below it")
     example = Example(title, f"\n{text}\n", note=note[1] if note else "")
-    if flags in get_args(Language):
-        return Source(example.name, example.program, note=example.note, language=cast("Language", flags))
+    if flags in _FRAMES:
+        language, above, before, below = _FRAMES[flags]
+        program = f"\n{above}{indent(text, before)}{below}\n"
+        return Source(example.name, program, note=example.note, language=language)
     for flag in flags.split(", ") if flags is not None else []:
         if devices := _DEVICES.fullmatch(flag):
             example = replace(example, devices=int(devices[1]))
         elif flag == "no-setup":
             example = replace(example, setup=False)
         else:
-            languages = ", ".join(get_args(Language))
+            languages = ", ".join(_FRAMES)
             raise ValueError(f"[{flags}] is neither a language ({languages}) nor made of devices=N and no-setup")
     return example

@@ -155,9 +155,7 @@ bool {cpp_run} {
     return done;
 }
 
-## Python: in the block and in finally [python]
-from cuda.bindings import {py_module}
-
+## Python: in the block and in finally [python {py_module}]
 def {py_run}:
     {py_make}
     try:
@@ -166,19 +164,15 @@ def {py_run}:
     finally:
         {py_end}  # error: [{rule}]
 
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run} {
-        {cs_type} {cs_x} = new {cs_type}();
-        Check({cs_make});
-        try {
-            Work({cs_x});
-            Check({cs_end});
-        } finally {
-            Check({cs_end});  // error: [{rule}]
-        }
+## C#: in the block and in finally [c# method]
+void {cs_run} {
+    {cs_type} {cs_x} = new {cs_type}();
+    Check({cs_make});
+    try {
+        Work({cs_x});
+        Check({cs_end});
+    } finally {
+        Check({cs_end});  // error: [{rule}]
     }
 }
 """,
@@ -241,26 +235,20 @@ void {cpp_run} {
     {cpp_use};  // error: [{rule}]
 }
 
-## Python: used after its {ending} [python]
-from cuda.bindings import {py_module}
-
+## Python: used after its {ending} [python {py_module}]
 def {py_run}:
     {py_make}
     work({x})
     {py_end}
     {py_use}  # error: [{rule}]
 
-## C#: used after its {ending} [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run} {
-        {cs_type} {cs_x} = new {cs_type}();
-        Check({cs_make});
-        Work({cs_x});
-        Check({cs_end});
-        Check({cs_use});  // error: [{rule}]
-    }
+## C#: used after its {ending} [c# method]
+void {cs_run} {
+    {cs_type} {cs_x} = new {cs_type}();
+    Check({cs_make});
+    Work({cs_x});
+    Check({cs_end});
+    Check({cs_use});  // error: [{rule}]
 }
 """,
 )
@@ -337,9 +325,7 @@ void {cpp_run_on_device} {
     {cpp_end};  // error: [{rule}]
 }
 
-## Python: {ended} after its context [python]
-from cuda.bindings import {py_module}
-
+## Python: {ended} after its context [python {py_module}]
 def {py_run_on_device}:
     error, context = driver.cuCtxCreate(None, 0, device)
     {py_make}
@@ -347,19 +333,15 @@ def {py_run_on_device}:
     error, = driver.cuCtxDestroy(context)
     {py_end}  # error: [{rule}]
 
-## C#: {ended} after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run_on_device} {
-        CUcontext context = new CUcontext();
-        {cs_type} {cs_x} = new {cs_type}();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check({cs_make});
-        Work({cs_x});
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check({cs_end});  // error: [{rule}]
-    }
+## C#: {ended} after its context [c# method]
+void {cs_run_on_device} {
+    CUcontext context = new CUcontext();
+    {cs_type} {cs_x} = new {cs_type}();
+    Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+    Check({cs_make});
+    Work({cs_x});
+    Check(ContextManagement.cuCtxDestroy_v2(context));
+    Check({cs_end});  // error: [{rule}]
 }
 """,
 )

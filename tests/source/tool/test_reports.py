@@ -334,6 +334,5 @@ def test_each_call_of_a_line_has_its_own_mark(project: Project, check: Check) ->
     marks = {line.split(": ")[1]: line.index("^") for line in lines if "1: " in line or "2: " in line}
     text = next(line for line in lines if line.startswith("1 | "))
     assert marks == {
-        f"the status of {call} is ignored here": text.index(call)
-        for call in ("cudaStreamQuery", "cudaStreamDestroy")
+        f"the status of {call} is ignored here": text.index(call) for call in ("cudaStreamQuery", "cudaStreamDestroy")
     }

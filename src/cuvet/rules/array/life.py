@@ -56,9 +56,7 @@ texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 cu.cuArrayDestroy(array)
 
-## Python: destroyed after the question [python]
-from cuda.bindings import driver
-
+## Python: destroyed after the question [python driver]
 def shape(descriptor, work):
     error, array = driver.cuArrayCreate(descriptor)
     work(array)
@@ -86,9 +84,7 @@ measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
 
 # array-destroy-twice: wrong
 
-## Python: CuPy's runtime [python]
-from cupy.cuda import runtime
-
+## Python: CuPy's runtime [python cupy]
 def draw(descriptor, width, height, paint):
     array = runtime.mallocArray(descriptor, width, height, 0)
     paint(array)
@@ -137,9 +133,7 @@ void draw(size_t bytes) {
     cudaFreeArray((cudaArray_t)pixels);  // error: [array-never-created]
 }
 
-## Python: device memory by freeArray [python]
-from cupy.cuda import runtime
-
+## Python: device memory by freeArray [python cupy]
 def draw(size, paint):
     pixels = runtime.malloc(size)
     paint(pixels)

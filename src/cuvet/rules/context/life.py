@@ -113,9 +113,7 @@ void compute(CUdevice device, int rounds) {
     }
 }
 
-## Python: popped, and destroyed at the end [python]
-from cuda.bindings import driver
-
+## Python: popped, and destroyed at the end [python driver]
 def compute(device, work):
     error, context = driver.cuCtxCreate(None, 0, device)
     try:
@@ -153,24 +151,18 @@ void compute(CUdevice device, CUdeviceptr values, size_t n) {
     cuCtxSetCurrent(context);  // error: [context-use-after-destroy]
 }
 
-## Python: pushed after the destruction [python]
-from cuda.bindings import driver
-
+## Python: pushed after the destruction [python driver]
 def compute(device):
     error, context = driver.cuCtxCreate(None, 0, device)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuCtxPushCurrent(context)  # error: [context-use-after-destroy]
 
-## C#: made current again [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Compute(CUdevice device) {
-        CUcontext context = new CUcontext();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(ContextManagement.cuCtxSetCurrent(context));  // error: [context-use-after-destroy]
-    }
+## C#: made current again [c# method]
+void Compute(CUdevice device) {
+    CUcontext context = new CUcontext();
+    Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+    Check(ContextManagement.cuCtxDestroy_v2(context));
+    Check(ContextManagement.cuCtxSetCurrent(context));  // error: [context-use-after-destroy]
 }
 
 # context-destroy-twice
@@ -197,9 +189,7 @@ cu.cuDevicePrimaryCtxRetain(device)
 cu.cuDevicePrimaryCtxRelease(device)
 cu.cuDevicePrimaryCtxRelease(device)
 
-## Python: in finally alone [python]
-from cuda.bindings import driver
-
+## Python: in finally alone [python driver]
 def compute(device, work):
     error, context = driver.cuCtxCreate(None, 0, device)
     try:

@@ -162,26 +162,20 @@ void run(int n) {
     cudaStreamDestroy(stream);  // error: [device-use-after-reset]
 }
 
-## Python: event after the reset [python]
-from cuda.bindings import runtime as cudart
-
+## Python: event after the reset [python cudart]
 def run(work):
     error, done = cudart.cudaEventCreate()
     work(done)
     error, = cudart.cudaDeviceReset()
     error, = cudart.cudaEventDestroy(done)  # error: [device-use-after-reset]
 
-## C#: memory freed after the reset of the primary context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    static void Run(CUdevice device, byte[] values) {
-        CUdeviceptr memory = new CUdeviceptr();
-        Check(MemoryManagement.cuMemAlloc_v2(ref memory, values.Length));
-        Check(SynchronousMemcpy_v2.cuMemcpyHtoD_v2(memory, values, values.Length));
-        Check(ContextManagement.cuDevicePrimaryCtxReset(device));
-        Check(MemoryManagement.cuMemFree_v2(memory));  // error: [device-use-after-reset]
-    }
+## C#: memory freed after the reset of the primary context [c# method]
+static void Run(CUdevice device, byte[] values) {
+    CUdeviceptr memory = new CUdeviceptr();
+    Check(MemoryManagement.cuMemAlloc_v2(ref memory, values.Length));
+    Check(SynchronousMemcpy_v2.cuMemcpyHtoD_v2(memory, values, values.Length));
+    Check(ContextManagement.cuDevicePrimaryCtxReset(device));
+    Check(MemoryManagement.cuMemFree_v2(memory));  // error: [device-use-after-reset]
 }
 """
 

@@ -91,9 +91,7 @@ float copied(void *to, const void *from, size_t bytes) {
     return milliseconds;
 }
 
-## Python: from one device to the other [python]
-from cupy.cuda import runtime
-
+## Python: from one device to the other [python cupy]
 def copied(copy):
     runtime.setDevice(0)
     start = runtime.eventCreate()

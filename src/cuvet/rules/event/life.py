@@ -96,9 +96,7 @@ cu.cuEventDestroy(event)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
-## Python: destroyed after the question [python]
-from cuda.bindings import driver
-
+## Python: destroyed after the question [python driver]
 def done(stream):
     error, event = driver.cuEventCreate(0)
     error, = driver.cuEventRecord(event, stream)
@@ -159,9 +157,7 @@ void record(cudaStream_t stream) {
         cudaEventDestroy(events[i]);
 }
 
-## Python: one event for each stream [python]
-from cupy.cuda import runtime
-
+## Python: one event for each stream [python cupy]
 def record(streams):
     for stream in streams:
         event = runtime.eventCreate()
@@ -188,9 +184,7 @@ float timed(int n) {
     return milliseconds;
 }
 
-## Python: destroyed in the loop [python]
-from cupy.cuda import runtime
-
+## Python: destroyed in the loop [python cupy]
 def record(streams):
     event = runtime.eventCreate()
     for stream in streams:
@@ -232,9 +226,7 @@ void destroy_all() {
     cudaEventDestroy((cudaEvent_t)handle);
 }
 
-## Python: arguments in order [python]
-from cupy.cuda import runtime
-
+## Python: arguments in order [python cupy]
 def mark(event):
     stream = runtime.streamCreate()
     runtime.eventRecord(event, stream)
@@ -251,9 +243,7 @@ void destroy_all() {
     cudaEventDestroy((cudaEvent_t)handle);  // error: [event-never-created]
 }
 
-## Python: arguments in the wrong order [python]
-from cupy.cuda import runtime
-
+## Python: arguments in the wrong order [python cupy]
 def mark(event):
     stream = runtime.streamCreate()
     runtime.eventRecord(stream, event)  # error: [event-never-created]

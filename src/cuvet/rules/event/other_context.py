@@ -95,9 +95,7 @@ void exchange(bool peer, int flags) {
     cudaStreamDestroy(stream);
 }
 
-## Python: the stream's device is current [python]
-from cupy.cuda import runtime
-
+## Python: the stream's device is current [python cupy]
 def exchange():
     runtime.setDevice(1)
     stream = runtime.streamCreate()
@@ -144,9 +142,7 @@ void exchange() {
     cudaStreamDestroy(stream);
 }
 
-## Python: event of device 1 on a stream of device 0 [python]
-from cupy.cuda import runtime
-
+## Python: event of device 1 on a stream of device 0 [python cupy]
 def exchange():
     runtime.setDevice(0)
     stream = runtime.streamCreate()

@@ -71,9 +71,7 @@ float timed(cudaStream_t stream, unsigned flags) {
     return milliseconds;
 }
 
-## Python: events with timing [python]
-from cupy.cuda import runtime
-
+## Python: events with timing [python cupy]
 def timed(stream, work):
     start, stop = runtime.eventCreate(), runtime.eventCreate()
     runtime.eventRecord(start, stream)
@@ -118,9 +116,7 @@ float timed(cudaStream_t stream, int n) {
     return milliseconds;
 }
 
-## Python: events made without timing [python]
-from cuda.bindings import runtime as cudart
-
+## Python: events made without timing [python cudart]
 def timed(stream, work):
     error, start = cudart.cudaEventCreateWithFlags(cudart.cudaEventDisableTiming)
     error, stop = cudart.cudaEventCreateWithFlags(cudart.cudaEventDisableTiming)

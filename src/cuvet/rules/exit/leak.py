@@ -48,9 +48,7 @@ int main() {
     return 0;
 }
 
-## Python: freed at the end [python]
-from cuda.bindings import runtime as cudart
-
+## Python: freed at the end [python cudart]
 def main():
     error, values = cudart.cudaMalloc(1024)
     error, = cudart.cudaMemset(values, 0, 1024)
@@ -90,9 +88,7 @@ class Program {
     }
 }
 
-## Python: left to the end of the process [python]
-from cuda.bindings import runtime as cudart
-
+## Python: left to the end of the process [python cudart]
 def main():
     error, values = cudart.cudaMalloc(1024)  # note: [exit-leak]
     error, = cudart.cudaMemset(values, 0, 1024)

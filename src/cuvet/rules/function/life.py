@@ -110,9 +110,7 @@ void run(CUdevice device, CUcontext other, const char *path, void **parameters) 
     cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr);  // error: [function-use-after-context-destroy]
 }
 
-## Python: launched after its context's end [python]
-from cuda.bindings import driver
-
+## Python: launched after its context's end [python driver]
 def run(device, image, stream, parameters):
     error, context = driver.cuCtxCreate(None, 0, device)
     error, module = driver.cuModuleLoadData(image)
@@ -120,22 +118,18 @@ def run(device, image, stream, parameters):
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-context-destroy]
 
-## C#: asked after its context's end [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    int Registers(CUdevice device, string path) {
-        CUcontext context = new CUcontext();
-        CUmodule module = new CUmodule();
-        CUfunction kernel = new CUfunction();
-        int registers = 0;
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(ModuleManagement.cuModuleLoad(ref module, path));
-        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        var asked = CUFunctionAttribute.NumRegs;
-        Check(FunctionManagement.cuFuncGetAttribute(ref registers, asked, kernel));  // error: [function-use-after-context-destroy]
-        return registers;
-    }
+## C#: asked after its context's end [c# method]
+int Registers(CUdevice device, string path) {
+    CUcontext context = new CUcontext();
+    CUmodule module = new CUmodule();
+    CUfunction kernel = new CUfunction();
+    int registers = 0;
+    Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+    Check(ModuleManagement.cuModuleLoad(ref module, path));
+    Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
+    Check(ContextManagement.cuCtxDestroy_v2(context));
+    var asked = CUFunctionAttribute.NumRegs;
+    Check(FunctionManagement.cuFuncGetAttribute(ref registers, asked, kernel));  // error: [function-use-after-context-destroy]
+    return registers;
 }
 """

@@ -52,9 +52,7 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuModuleUnload(module);
 }
 
-## Python: unloaded once the launch is done [python]
-from cuda.bindings import driver
-
+## Python: unloaded once the launch is done [python driver]
 def run(image, stream, parameters):
     error, module = driver.cuModuleLoadData(image)
     error, kernel = driver.cuModuleGetFunction(module, b"kernel")
@@ -85,26 +83,20 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [function-use-after-unload]
 }
 
-## Python: launched after its module was unloaded [python]
-from cuda.bindings import driver
-
+## Python: launched after its module was unloaded [python driver]
 def run(image, stream, parameters):
     error, module = driver.cuModuleLoadData(image)
     error, kernel = driver.cuModuleGetFunction(module, b"kernel")
     error, = driver.cuModuleUnload(module)
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-unload]
 
-## C#: launched after its module was unloaded [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path, CUstream stream, IntPtr[] parameters) {
-        CUmodule module = new CUmodule();
-        CUfunction kernel = new CUfunction();
-        Check(ModuleManagement.cuModuleLoad(ref module, path));
-        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
-        Check(ModuleManagement.cuModuleUnload(module));
-        Check(Launch.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, null));  // error: [function-use-after-unload]
-    }
+## C#: launched after its module was unloaded [c# method]
+void Run(string path, CUstream stream, IntPtr[] parameters) {
+    CUmodule module = new CUmodule();
+    CUfunction kernel = new CUfunction();
+    Check(ModuleManagement.cuModuleLoad(ref module, path));
+    Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
+    Check(ModuleManagement.cuModuleUnload(module));
+    Check(Launch.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, null));  // error: [function-use-after-unload]
 }
 """

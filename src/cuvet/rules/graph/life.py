@@ -65,9 +65,7 @@ cudaGraphExec_t record(cudaStream_t stream) {
     return launchable;
 }
 
-## Python: destroyed once it is instantiated [python]
-from cuda.bindings import runtime as cudart
-
+## Python: destroyed once it is instantiated [python cudart]
 def record(build):
     error, graph = cudart.cudaGraphCreate(0)
     build(graph)

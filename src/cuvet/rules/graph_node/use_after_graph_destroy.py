@@ -99,9 +99,7 @@ void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKe
     cudaGraphExecDestroy(launchable);
 }
 
-## Python: destroyed after its graph [python]
-from cuda.bindings import runtime as cudart
-
+## Python: destroyed after its graph [python cudart]
 def build(launch):
     error, graph = cudart.cudaGraphCreate(0)
     error, node = cudart.cudaGraphAddEmptyNode(graph, None, 0)

@@ -66,9 +66,7 @@ void run(size_t bytes) {
     cudaFree(values);
 }
 
-## Python: memory of cudaMalloc [python]
-from cuda.bindings import runtime as cudart
-
+## Python: memory of cudaMalloc [python cudart]
 def run(size, work):
     error, values = cudart.cudaMalloc(size)
     error, = cudart.cudaHostRegister(values, size, 0)  # error: [host-memory-register-device-memory]

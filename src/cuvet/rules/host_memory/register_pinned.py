@@ -63,9 +63,7 @@ void upload(float *values, size_t bytes, cudaStream_t stream) {
     cudaFreeHost(staging);
 }
 
-## Python: memory of cudaHostAlloc [python]
-from cuda.bindings import runtime as cudart
-
+## Python: memory of cudaHostAlloc [python cudart]
 def staging(size, work):
     error, buffer = cudart.cudaHostAlloc(size, cudart.cudaHostAllocDefault)
     error, = cudart.cudaHostRegister(buffer, size, cudart.cudaHostRegisterMapped)  # error: [host-memory-register-pinned]

@@ -69,9 +69,7 @@ void upload(float *values, float *host, size_t bytes, int rounds) {
     cudaHostUnregister(host);
 }
 
-## Python: registered for each of two copies [python]
-from cuda.bindings import runtime as cudart
-
+## Python: registered for each of two copies [python cudart]
 def upload(buffer, size, copy):
     error, = cudart.cudaHostRegister(buffer, size, 0)
     copy(buffer)

@@ -51,9 +51,7 @@ void upload(float *values, size_t bytes) {
     cudaFreeHost(staging);
 }
 
-## Python: memory of cudaHostAlloc [python]
-from cuda.bindings import runtime as cudart
-
+## Python: memory of cudaHostAlloc [python cudart]
 def staging(size, work):
     error, buffer = cudart.cudaHostAlloc(size, cudart.cudaHostAllocDefault)
     work(buffer)

@@ -39,9 +39,7 @@ void upload(float *host, size_t bytes) {
     cudaHostUnregister(host);
 }
 
-## Python: in finally alone [python]
-from cuda.bindings import runtime as cudart
-
+## Python: in finally alone [python cudart]
 def upload(buffer, size, copy):
     error, = cudart.cudaHostRegister(buffer, size, 0)
     try:
@@ -65,9 +63,7 @@ void upload(float *host, size_t bytes, bool once) {
     cudaHostUnregister(host);  // error: [host-memory-unregistered-twice]
 }
 
-## Python: in the block and in finally [python]
-from cuda.bindings import runtime as cudart
-
+## Python: in the block and in finally [python cudart]
 def upload(buffer, size, copy):
     error, = cudart.cudaHostRegister(buffer, size, 0)
     try:

@@ -82,9 +82,7 @@ void run(const void *image, CUstream stream, void **parameters) {
     cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [kernel-use-after-unload]
 }
 
-## Python: asked after its library was unloaded [python]
-from cuda.bindings import driver
-
+## Python: asked after its library was unloaded [python driver]
 def threads(path, device):
     error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
     error, kernel = driver.cuLibraryGetKernel(library, b"kernel")
@@ -93,18 +91,14 @@ def threads(path, device):
     error, most = driver.cuKernelGetAttribute(attribute, kernel, device)  # error: [kernel-use-after-unload]
     return most
 
-## C#: asked after its library was unloaded [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path) {
-        CUlibrary library = new CUlibrary();
-        CUkernel kernel = new CUkernel();
-        CUfunction function = new CUfunction();
-        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
-        Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));
-        Check(LibraryManagement.cuLibraryUnload(library));
-        Check(LibraryManagement.cuKernelGetFunction(ref function, kernel));  // error: [kernel-use-after-unload]
-    }
+## C#: asked after its library was unloaded [c# method]
+void Run(string path) {
+    CUlibrary library = new CUlibrary();
+    CUkernel kernel = new CUkernel();
+    CUfunction function = new CUfunction();
+    Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+    Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));
+    Check(LibraryManagement.cuLibraryUnload(library));
+    Check(LibraryManagement.cuKernelGetFunction(ref function, kernel));  // error: [kernel-use-after-unload]
 }
 """

@@ -63,9 +63,7 @@ void grow(float **values, size_t *bytes, size_t wanted) {
     }
 }
 
-## Python: in finally alone [python]
-from cuda.bindings import runtime as cudart
-
+## Python: in finally alone [python cudart]
 def clear(size, work):
     error, values = cudart.cudaMalloc(size)
     try:
@@ -73,18 +71,14 @@ def clear(size, work):
     finally:
         error, = cudart.cudaFree(values)
 
-## C#: freed in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(int size) {
-        CUdeviceptr values = new CUdeviceptr();
-        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
-        try {
-            Launch(values);
-        } finally {
-            Check(MemoryManagement.cuMemFree_v2(values));
-        }
+## C#: freed in finally [c# method]
+void Run(int size) {
+    CUdeviceptr values = new CUdeviceptr();
+    Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+    try {
+        Launch(values);
+    } finally {
+        Check(MemoryManagement.cuMemFree_v2(values));
     }
 }
 """
@@ -138,9 +132,7 @@ void upload(CUdeviceptr to, size_t bytes) {
     cuMemFreeHost(staging);  // error: [memory-free-twice]
 }
 
-## Python: in the block and in finally [python]
-from cuda.bindings import runtime as cudart
-
+## Python: in the block and in finally [python cudart]
 def clear(size, work):
     error, values = cudart.cudaMalloc(size)
     try:
@@ -149,17 +141,13 @@ def clear(size, work):
     finally:
         error, = cudart.cudaFree(values)  # error: [memory-free-twice]
 
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(int size) {
-        CUdeviceptr values = new CUdeviceptr();
-        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
-        Launch(values);
-        Check(MemoryManagement.cuMemFree_v2(values));
-        Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-free-twice]
-    }
+## C#: ManagedCuda's functions [c# method]
+void Run(int size) {
+    CUdeviceptr values = new CUdeviceptr();
+    Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+    Launch(values);
+    Check(MemoryManagement.cuMemFree_v2(values));
+    Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-free-twice]
 }
 """
 

@@ -84,9 +84,7 @@ void clear(size_t bytes, bool pinned, int flags) {
         cudaFree(values);
 }
 
-## Python: by its counterpart [python]
-from cuda.bindings import driver
-
+## Python: by its counterpart [python driver]
 def upload(values, size, fill):
     error, staging = driver.cuMemHostAlloc(size, 0)
     fill(staging, size)
@@ -154,9 +152,7 @@ void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaFree(pixels);  // error: [memory-free-wrong-function]
 }
 
-## Python: pinned memory by cuMemFree [python]
-from cuda.bindings import driver
-
+## Python: pinned memory by cuMemFree [python driver]
 def upload(values, size, fill):
     error, staging = driver.cuMemHostAlloc(size, 0)
     fill(staging, size)

@@ -102,9 +102,7 @@ void compute(CUdevice device, const void *host, size_t bytes) {
     cuMemFree(values);  // error: [memory-use-after-context-destroy]
 }
 
-## Python: copied after its context's end [python]
-from cuda.bindings import driver
-
+## Python: copied after its context's end [python driver]
 def compute(device, host, size, work):
     error, context = driver.cuCtxCreate(None, 0, device)
     error, values = driver.cuMemAlloc(size)
@@ -112,19 +110,15 @@ def compute(device, host, size, work):
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuMemcpyDtoH(host, values, size)  # error: [memory-use-after-context-destroy]
 
-## C#: freed after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Compute(CUdevice device, int size) {
-        CUcontext context = new CUcontext();
-        CUdeviceptr values = new CUdeviceptr();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
-        Launch(values);
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-use-after-context-destroy]
-    }
+## C#: freed after its context [c# method]
+void Compute(CUdevice device, int size) {
+    CUcontext context = new CUcontext();
+    CUdeviceptr values = new CUdeviceptr();
+    Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+    Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+    Launch(values);
+    Check(ContextManagement.cuCtxDestroy_v2(context));
+    Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-use-after-context-destroy]
 }
 """
 

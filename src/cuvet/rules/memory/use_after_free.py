@@ -55,9 +55,7 @@ void resize(float **values, size_t bytes) {
     cudaMemset(*values, 0, bytes);
 }
 
-## Python: copied back before it is freed [python]
-from cuda.bindings import runtime as cudart
-
+## Python: copied back before it is freed [python cudart]
 def download(host, size, work):
     error, values = cudart.cudaMalloc(size)
     work(values)
@@ -114,25 +112,19 @@ void clear(size_t bytes, cudaStream_t stream) {
     cudaMemsetAsync(values, 0, bytes, stream);  // error: [memory-use-after-free]
 }
 
-## Python: copied back after it was freed [python]
-from cuda.bindings import runtime as cudart
-
+## Python: copied back after it was freed [python cudart]
 def download(host, size, work):
     error, values = cudart.cudaMalloc(size)
     work(values)
     error, = cudart.cudaFree(values)
     error, = cudart.cudaMemcpy(host, values, size, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)  # error: [memory-use-after-free]
 
-## C#: set after it was freed [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(uint size) {
-        CUdeviceptr values = new CUdeviceptr();
-        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
-        Check(MemoryManagement.cuMemFree_v2(values));
-        Check(Memset.cuMemsetD8_v2(values, 0, size));  // error: [memory-use-after-free]
-    }
+## C#: set after it was freed [c# method]
+void Run(uint size) {
+    CUdeviceptr values = new CUdeviceptr();
+    Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+    Check(MemoryManagement.cuMemFree_v2(values));
+    Check(Memset.cuMemsetD8_v2(values, 0, size));  // error: [memory-use-after-free]
 }
 """
 

@@ -59,9 +59,7 @@ cu.launch(cu.cuModuleGetFunction(second, "trivial"), 0, 0)
 cu.cuCtxSynchronize()
 cu.cuModuleUnload(second)
 
-## Python: unloaded in finally [python]
-from cuda.bindings import driver
-
+## Python: unloaded in finally [python driver]
 def run(path, launch):
     error, module = driver.cuModuleLoad(path)
     try:

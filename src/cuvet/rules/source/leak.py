@@ -101,9 +101,7 @@ void work(int n) {
 #endif
 }
 
-## Python: returned to the caller [python]
-from cuda.bindings import runtime as cudart
-
+## Python: returned to the caller [python cudart]
 def upload(host):
     error, values = cudart.cudaMalloc(host.nbytes)
     error, = cudart.cudaMemcpy(values, host.ctypes.data, host.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
@@ -196,9 +194,7 @@ void clear(int n) {
     cudaDeviceSynchronize(); CUERR
 }
 
-## Python: CuPy's runtime [python]
-from cupy.cuda import runtime
-
+## Python: CuPy's runtime [python cupy]
 def wait(stream):
     event = runtime.eventCreate()  # warning: [source-leak]
     runtime.eventRecord(event, stream)

@@ -58,9 +58,7 @@ int make(int n) {
     return 0;
 }
 
-## Python: the second allocation fails [python]
-from cuda.bindings import runtime as cudart
-
+## Python: the second allocation fails [python cudart]
 def make(n):
     error, first = cudart.cudaMalloc(n)  # note: [source-leak-on-failure]
     if error != cudart.cudaError_t.cudaSuccess:
@@ -72,18 +70,14 @@ def make(n):
     error, = cudart.cudaFree(second)
     error, = cudart.cudaFree(first)
 
-## C#: the second of two fails [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    bool Run(int size) {
-        CUdeviceptr front = new CUdeviceptr(), back = new CUdeviceptr();
-        if (MemoryManagement.cuMemAlloc_v2(ref front, size) != CUResult.Success) return false;  // note: [source-leak-on-failure]
-        if (MemoryManagement.cuMemAlloc_v2(ref back, size) != CUResult.Success) return false;
-        Launch(front, back);
-        Check(MemoryManagement.cuMemFree_v2(front));
-        Check(MemoryManagement.cuMemFree_v2(back));
-        return true;
-    }
+## C#: the second of two fails [c# method]
+bool Run(int size) {
+    CUdeviceptr front = new CUdeviceptr(), back = new CUdeviceptr();
+    if (MemoryManagement.cuMemAlloc_v2(ref front, size) != CUResult.Success) return false;  // note: [source-leak-on-failure]
+    if (MemoryManagement.cuMemAlloc_v2(ref back, size) != CUResult.Success) return false;
+    Launch(front, back);
+    Check(MemoryManagement.cuMemFree_v2(front));
+    Check(MemoryManagement.cuMemFree_v2(back));
+    return true;
 }
 """

@@ -46,9 +46,7 @@ done:
     return result;
 }
 
-## Python: freed in finally [python]
-from cuda.bindings import runtime as cudart
-
+## Python: freed in finally [python cudart]
 def check(result):
     if result[0] != cudart.cudaError_t.cudaSuccess:
         raise RuntimeError(result[0])
@@ -135,9 +133,7 @@ void sum(int n) {
     cudaStreamDestroy(stream);
 }
 
-## Python: early return [python]
-from cuda.bindings import runtime as cudart
-
+## Python: early return [python cudart]
 def check(result):
     if result[0] != cudart.cudaError_t.cudaSuccess:
         raise RuntimeError(result[0])

@@ -94,9 +94,7 @@ sealed class Worker : IDisposable {
     }
 }
 
-## Python: forgotten by close [python]
-from cuda.bindings import runtime as cudart
-
+## Python: forgotten by close [python cudart]
 def check(result):
     if result[0] != cudart.cudaError_t.cudaSuccess:
         raise RuntimeError(result[0])

@@ -69,9 +69,7 @@ void each(int n) {
     cudaEventDestroy(done);
 }
 
-## Python: in a loop [python]
-from cuda.bindings import runtime as cudart
-
+## Python: in a loop [python cudart]
 def check(result):
     if result[0] != cudart.cudaError_t.cudaSuccess:
         raise RuntimeError(result[0])
@@ -84,17 +82,13 @@ def each(n):
         check(cudart.cudaEventSynchronize(done))
     check(cudart.cudaEventDestroy(done))
 
-## C#: in a loop [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(int[] sizes) {
-        CUdeviceptr values = new CUdeviceptr();
-        foreach (int size in sizes) {
-            Check(MemoryManagement.cuMemAlloc_v2(ref values, size));  // warning: [source-overwritten]
-            Launch(values);
-        }
-        Check(MemoryManagement.cuMemFree_v2(values));
+## C#: in a loop [c# method]
+void Run(int[] sizes) {
+    CUdeviceptr values = new CUdeviceptr();
+    foreach (int size in sizes) {
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));  // warning: [source-overwritten]
+        Launch(values);
     }
+    Check(MemoryManagement.cuMemFree_v2(values));
 }
 """

@@ -47,9 +47,7 @@ class Buffer {
     float *values_;
 };
 
-## Python: an exception says that the call failed [python]
-from cupy.cuda import runtime
-
+## Python: an exception says that the call failed [python cupy]
 def clear(values, n):
     runtime.memset(values, 0, n)
     runtime.deviceSynchronize()
@@ -59,15 +57,11 @@ void wait(cudaStream_t stream) {
     cudaStreamSynchronize(stream); CUERR
 }
 
-## C#: statuses looked at [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(CUdeviceptr values, byte[] host) {
-        CUResult result = SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);
-        if (result != CUResult.Success) throw new CudaException(result);
-        Check(ContextManagement.cuCtxSynchronize());
-    }
+## C#: statuses looked at [c# method]
+void Run(CUdeviceptr values, byte[] host) {
+    CUResult result = SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);
+    if (result != CUResult.Success) throw new CudaException(result);
+    Check(ContextManagement.cuCtxSynchronize());
 }
 """
     INVALID = """
@@ -85,19 +79,13 @@ void exchange(float *from, float *to, int n, cudaStream_t stream) {
     cudaStreamSynchronize(stream);  // warning: [source-status-dropped]
 }
 
-## Python: what is returned is dropped [python]
-from cuda.bindings import runtime as cudart
-
+## Python: what is returned is dropped [python cudart]
 def clear(values, n):
     cudart.cudaMemset(values, 0, n)  # note: [source-status-dropped]
 
-## C#: statuses ignored [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(CUdeviceptr values, byte[] host) {
-        SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);  // note: [source-status-dropped]
-        ContextManagement.cuCtxSynchronize();
-    }
+## C#: statuses ignored [c# method]
+void Run(CUdeviceptr values, byte[] host) {
+    SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);  // note: [source-status-dropped]
+    ContextManagement.cuCtxSynchronize();
 }
 """

@@ -61,9 +61,7 @@ void end(cudaStream_t stream) {
     CHECK(cudaStreamSynchronise(stream));  // warning: [source-unknown-entry-point]
 }
 
-## Python [python]
-from cuda.bindings import runtime as cudart
-
+## Python [python cudart]
 def check(result):
     if result[0] != cudart.cudaError_t.cudaSuccess:
         raise RuntimeError(result[0])

@@ -91,9 +91,7 @@ void end(cublasHandel_t handle) {  // warning: [source-unknown-type]
         abort();
 }
 
-## Python [python]
-from cuda.bindings import runtime as cudart
-
+## Python [python cudart]
 def default_stream():
     return cudart.cudaStraem_t(0)  # warning: [source-unknown-type]
 """

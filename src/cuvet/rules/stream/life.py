@@ -77,28 +77,22 @@ void rounds(float *values, int n, int count) {
     cudaStreamDestroy(stream);
 }
 
-## Python: destroyed after the last use [python]
-from cuda.bindings import runtime as cudart
-
+## Python: destroyed after the last use [python cudart]
 def upload(device, host, size):
     error, stream = cudart.cudaStreamCreate()
     error, = cudart.cudaMemcpyAsync(device, host, size, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, stream)
     error, = cudart.cudaStreamSynchronize(stream)
     error, = cudart.cudaStreamDestroy(stream)
 
-## C#: destroyed in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run() {
-        CUstream stream = new CUstream();
-        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
-        try {
-            Launch(stream);
-            Check(Streams.cuStreamSynchronize(stream));
-        } finally {
-            Check(Streams.cuStreamDestroy_v2(stream));
-        }
+## C#: destroyed in finally [c# method]
+void Run() {
+    CUstream stream = new CUstream();
+    Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+    try {
+        Launch(stream);
+        Check(Streams.cuStreamSynchronize(stream));
+    } finally {
+        Check(Streams.cuStreamDestroy_v2(stream));
     }
 }
 
@@ -128,9 +122,7 @@ void upload(float *const *device, float *const *host, size_t bytes, int buffers)
     }
 }
 
-## Python: CuPy's runtime [python]
-from cupy.cuda import runtime
-
+## Python: CuPy's runtime [python cupy]
 def wait(work):
     stream = runtime.streamCreate()
     work(stream)
@@ -147,9 +139,7 @@ documented: {undefined}
 
 # stream-destroy-twice: right
 
-## Python: in finally alone [python]
-from cupy.cuda import runtime
-
+## Python: in finally alone [python cupy]
 def run(work):
     stream = runtime.streamCreate()
     try:
@@ -192,9 +182,7 @@ void run(int n) {
     cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
 }
 
-## Python: on failure and in finally [python]
-from cupy.cuda import runtime
-
+## Python: on failure and in finally [python cupy]
 def run(work):
     stream = runtime.streamCreate()
     try:
@@ -222,9 +210,7 @@ void wait() {
     cudaStreamDestroy(stream);
 }
 
-## Python: arguments in order [python]
-from cupy.cuda import runtime
-
+## Python: arguments in order [python cupy]
 def waits(first, second):
     event = runtime.eventCreate()
     runtime.eventRecord(event, first)
@@ -242,9 +228,7 @@ void wait(void **opaque) {
     cudaEventDestroy(done);
 }
 
-## Python: arguments in the wrong order [python]
-from cupy.cuda import runtime
-
+## Python: arguments in the wrong order [python cupy]
 def waits(first, second):
     event = runtime.eventCreate()
     runtime.eventRecord(event, first)

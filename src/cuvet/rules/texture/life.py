@@ -98,9 +98,7 @@ cu.cuArrayDestroy(array)
 
 # texture-destroy-twice: right
 
-## Python: in finally alone [python]
-from cupy.cuda import runtime
-
+## Python: in finally alone [python cupy]
 def blend(pixels, description, sample):
     texture = runtime.createTextureObject(pixels, description)
     try:
@@ -121,9 +119,7 @@ void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cu
     cudaDestroyTextureObject(lower);
 }
 
-## Python: CuPy's runtime [python]
-from cupy.cuda import runtime
-
+## Python: CuPy's runtime [python cupy]
 def blend(pixels, description, sample):
     texture = runtime.createTextureObject(pixels, description)
     try:
