@@ -64,32 +64,12 @@ def shape(descriptor, work):
     error, = driver.cuArrayDestroy(array)
     return found.Width, found.Height
 
-# array-use-after-destroy: wrong
-
-## C++: copied to after it was freed [cuda]
-void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
-    cudaArray_t pixels;
-    size_t row = width * sizeof(float);
-    cudaMallocArray(&pixels, format, width, height);
-    cudaFreeArray(pixels);
-    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
-}
-
 # array-destroy-twice
 why: After the first destruction the handle points at memory that the driver has freed: the second was measured to die
   of SIGSEGV inside the driver, with no error code.
 measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
 
 # array-destroy-twice: right
-
-# array-destroy-twice: wrong
-
-## Python: CuPy's runtime [python cupy]
-def draw(descriptor, width, height, paint):
-    array = runtime.mallocArray(descriptor, width, height, 0)
-    paint(array)
-    runtime.freeArray(array)
-    runtime.freeArray(array)  # error: [array-destroy-twice]
 
 # array-null-handle
 why: No array has the handle NULL. The runtime accepts `cudaFreeArray(NULL)`; `cuArrayDestroy(NULL)` was measured to

@@ -165,34 +165,6 @@ def record(streams):
         runtime.eventSynchronize(event)
         runtime.eventDestroy(event)
 
-# event-destroy-twice: wrong
-
-## C++: one of two events twice [cuda]
-float timed(int n) {
-    cudaEvent_t start, stop;
-    float milliseconds = 0;
-    cudaEventCreate(&start);
-    cudaEventCreate(&stop);
-    cudaEventRecord(start);
-    work<<<1, n>>>();
-    cudaEventRecord(stop);
-    cudaEventSynchronize(stop);
-    cudaEventElapsedTime(&milliseconds, start, stop);
-    cudaEventDestroy(stop);
-    cudaEventDestroy(stop);  // error: [event-destroy-twice]
-    cudaEventDestroy(start);
-    return milliseconds;
-}
-
-## Python: destroyed in the loop [python cupy]
-def record(streams):
-    event = runtime.eventCreate()
-    for stream in streams:
-        runtime.eventRecord(event, stream)
-        runtime.eventSynchronize(event)
-    runtime.eventDestroy(event)
-    runtime.eventDestroy(event)  # error: [event-destroy-twice]
-
 # event-null-handle
 why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE; `cuIpcGetEventHandle` and
   calls that add an event to a graph node return CUDA_ERROR_INVALID_VALUE.

@@ -103,15 +103,6 @@ stream = cu.cuStreamCreate(0)
 cu.in_thread(lambda: cu.cuStreamDestroy(stream))
 cu.cuStreamQuery(stream)  # error: [stream-use-after-destroy]
 
-## C++: waited for after the destruction [cuda]
-void scale(float *values, int n) {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
-    cudaStreamDestroy(stream);
-    cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
-}
-
 ## C++: destroyed in the loop that uses it [cuda]
 void upload(float *const *device, float *const *host, size_t bytes, int buffers) {
     cudaStream_t stream;
@@ -121,13 +112,6 @@ void upload(float *const *device, float *const *host, size_t bytes, int buffers)
         cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
     }
 }
-
-## Python: CuPy's runtime [python cupy]
-def wait(work):
-    stream = runtime.streamCreate()
-    work(stream)
-    runtime.streamDestroy(stream)
-    runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
 
 # stream-destroy-twice
 why: The handle points at memory that the driver has released. The second destruction was measured to die of SIGSEGV
@@ -181,17 +165,6 @@ void run(int n) {
     cudaStreamDestroy(compute);
     cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
 }
-
-## Python: on failure and in finally [python cupy]
-def run(work):
-    stream = runtime.streamCreate()
-    try:
-        if not work(stream):
-            runtime.streamDestroy(stream)
-            return False
-    finally:
-        runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
-    return True
 
 # stream-never-created
 why: The driver uses the handle as a pointer. An invalid address was measured to die of SIGSEGV inside the driver; other

@@ -106,28 +106,6 @@ def blend(pixels, description, sample):
     finally:
         runtime.destroyTextureObject(texture)
 
-# texture-destroy-twice: wrong
-
-## C++: one of two textures twice [cuda]
-void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
-    cudaTextureObject_t upper, lower;
-    cudaCreateTextureObject(&upper, front, description, nullptr);
-    cudaCreateTextureObject(&lower, back, description, nullptr);
-    sample<<<1, 256>>>(upper, lower);
-    cudaDestroyTextureObject(upper);
-    cudaDestroyTextureObject(upper);  // error: [texture-destroy-twice]
-    cudaDestroyTextureObject(lower);
-}
-
-## Python: CuPy's runtime [python cupy]
-def blend(pixels, description, sample):
-    texture = runtime.createTextureObject(pixels, description)
-    try:
-        sample(texture)
-        runtime.destroyTextureObject(texture)
-    finally:
-        runtime.destroyTextureObject(texture)  # error: [texture-destroy-twice]
-
 # texture-null-handle: right
 
 ## destroyed
