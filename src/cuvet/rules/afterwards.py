@@ -1,11 +1,10 @@
 """What the rules say after a call failed, or after the process died or ended."""
 
-from collections.abc import Iterator
 from functools import cache
 
 from cuvet.model import Call, ModelView, Outcome
 from cuvet.rules import rules_that_are
-from cuvet.rules.rule import Ended, ExitRule, FailureRule, FaultRule, Violation
+from cuvet.rules.rule import Ended, ExitRule, FailureRule, FaultRule, Violation, Violations
 
 
 def explain_failure(call: Call, outcome: Outcome, model: ModelView) -> Violation | None:
@@ -22,7 +21,7 @@ def explain_fault(address: int, model: ModelView) -> Violation | None:
     return next((violation for violation in found if violation is not None), None)
 
 
-def at_exit(model: ModelView, ended: Ended) -> Iterator[Violation]:
+def at_exit(model: ModelView, ended: Ended) -> Violations:
     """What a process was found to have done wrong when it had ended, each at its ``Violation.culprit``."""
     for rule in rules_that_are(ExitRule):
         yield from rule.at_exit(model, ended)

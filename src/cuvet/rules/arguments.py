@@ -1,6 +1,5 @@
 """What the rules about numbers and flags share: what a call passes, and what the catalog says that the parameter takes."""
 
-from collections.abc import Iterator
 from functools import cache
 
 from cuvet.catalog import driver
@@ -8,7 +7,7 @@ from cuvet.catalog.authored.arguments import ARGUMENTS, Takes
 from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _NO_VALUES = ("_MAX", "_MASK")
 """Ends of the names of enumerators that are no values."""
@@ -22,7 +21,7 @@ class ArgumentRule(CallRule):
     of_flags: bool
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for takes in ARGUMENTS[call.name]:
             if takes.bits is not cls.of_flags:
                 continue

@@ -1,7 +1,6 @@
 """What the rules about the current context share."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
@@ -10,7 +9,7 @@ from cuvet.model.current import needs_context
 from cuvet.model.objects import Context
 from cuvet.model.precedence import Stage
 from cuvet.rules.occasions import without_context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 
 class CurrentContextRule(CallRule):
@@ -30,7 +29,7 @@ class CurrentContextRule(CallRule):
         return needs_context(call)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if model.initialised_by is None or not cls.concerns(call):
             return
         found = cls.reason(call, model)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 if TYPE_CHECKING:  # start: a page of a rule needs no objects
     from cuvet.model import Call, ModelView, Object
@@ -172,7 +172,7 @@ class UseAfterDestroy(LifeRule):
     verbs = USES
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
             yield cls.violation(call, use, f"{dead.name} was {how} before this call")
 
@@ -185,7 +185,7 @@ class DestroyTwice(LifeRule):
     fix = "remove-call"
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), ENDS):
             yield cls.violation(call, use, f"{dead.name} was already {how}")
 
@@ -201,7 +201,7 @@ class ParentGone(LifeRule):
     roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named_among(call, model, cls.kinds or ()):
             dead = use.object
             if dead is None or dead.kind is not cls.kind or dead.killed_by is None or dead.destroyed_by is None:
@@ -221,7 +221,7 @@ class NullHandle(LifeRule):
     undefined = False
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named(call, model, cls.kind):
             if use.handle == 0 and not use.role.null:
                 yield cls.violation(call, use, f"the {cls.kind.noun} handle is NULL")
@@ -239,7 +239,7 @@ class NeverCreated(LifeRule):
     only_if_failed = True
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named(call, model, cls.kind, cls.verbs):
             if use.handle == 0 or use.object is not None or was_seen_made(call, use):
                 continue

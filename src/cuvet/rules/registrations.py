@@ -1,6 +1,5 @@
 """Why a host registration or unregistration is refused: at most one case applies, so that each call breaks one rule."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -10,7 +9,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, HostMemory, ModelView, Object
 from cuvet.rules.lifecycle import by_reset, chain, place
 from cuvet.rules.mappings import first_hole, mappings, touching
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 READ_ONLY = 8
 """CU_MEMHOSTREGISTER_READ_ONLY"""
@@ -77,7 +76,7 @@ class RegistrationRule(CallRule):
     entry_points = frozenset({"cuMemHostRegister"})
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         refusal = refused(call, model)
         if refusal is None or refusal.case is not cls.case:
             return

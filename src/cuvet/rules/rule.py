@@ -44,6 +44,7 @@ __all__ = [
     "Rule",
     "SourceRule",
     "Violation",
+    "Violations",
 ]
 
 
@@ -87,6 +88,10 @@ class Violation:
     def contradicted(self, call: Call, status: int | None) -> bool:
         """Whether the driver accepted what the violation says it refuses."""
         return status == 0 and not self.only_if_failed and not self.stands(call, status)
+
+
+Violations = Iterator[Violation]
+"""What a rule yields."""
 
 
 class Rule(ABC):
@@ -206,7 +211,7 @@ class CallRule(Rule):
 
     @classmethod
     @abstractmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         """Yield what is wrong with making ``call`` now. The view has nothing that changes the model, and a test keeps rules from changing
         an object that it tells of."""
 
@@ -250,7 +255,7 @@ class ExitRule(Rule):
 
     @classmethod
     @abstractmethod
-    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+    def at_exit(cls, model: ModelView, ended: Ended) -> Violations:
         """Yield what was wrong, each at its ``Violation.culprit``."""
 
 

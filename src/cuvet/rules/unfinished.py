@@ -1,17 +1,15 @@
 """What the rules about ending a context with work pending share."""
 
-from collections.abc import Iterator
-
 from cuvet.model import Call, Context, ModelView
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 
 class UnfinishedWork(CallRule):
     """A context ends while nobody has waited for work of its streams. The call itself succeeds."""
 
     @classmethod
-    def about(cls, call: Call, model: ModelView, context: Context | None, ending: str) -> Iterator[Violation]:
+    def about(cls, call: Call, model: ModelView, context: Context | None, ending: str) -> Violations:
         """One violation for the context that ``call`` ends; ``ending`` says how: destroyed, reset."""
         if context is None or not context.alive:
             return

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class AddressRangeFreedInPart(CallRule):
@@ -59,7 +57,7 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.name == "cuMemUnmap":
             yield from cls._unmapped(call, model)
             return
@@ -71,7 +69,7 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
         yield cls.refused(message, found, argument=call.index("size"), because=(f"it was reserved by {place(made)}",))
 
     @classmethod
-    def _unmapped(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def _unmapped(cls, call: Call, model: ModelView) -> Violations:
         start, size = call.arg("ptr"), call.arg("size")
         for memory in model.overlapping_allocations(start, size):
             if memory.variant == "mapped" and (memory.handle < start or start + size < memory.end):

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _DESCRIPTORS = {
     "cuArrayCreate": "pAllocateArray",
@@ -59,7 +57,7 @@ cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         descriptor = _DESCRIPTORS[call.name]
         width, height = (member(call, descriptor, name) for name in ("Width", "Height"))
         if width is None or height is None:

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class ArrayOtherContext(CallRule):
@@ -60,7 +58,7 @@ cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         current = model.current_context(call)
         for use in named(call, model, Kind.ARRAY):
             owner = living_context(use.object)

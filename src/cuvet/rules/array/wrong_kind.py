@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.naming import member
 from cuvet.rules.lifecycle import named, place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _SPARSE, _DEFERRED = 0x40, 0x80
 """CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING"""
@@ -56,7 +54,7 @@ cu.cuArrayDestroy(array)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         flag, flag_name = _NEEDS[call.name]
         for use in (use for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY) for use in named(call, model, kind)):
             made = None if use.object is None or not use.object.alive else _whole(use.object).created_by

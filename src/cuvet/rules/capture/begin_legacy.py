@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied
 from cuvet.rules.capturing import ONE_CAPTURE, CaptureRule, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureBeginLegacy(CaptureRule):
@@ -41,7 +39,7 @@ cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.legacy and not implied(call, model):
                 yield cls.refused("the legacy default stream cannot be captured", argument=argument, outcomes=(900,))

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import ONE_AFTER_ANOTHER, SIDE_BY_SIDE, CaptureRule, begun, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureBeginTwice(CaptureRule):
@@ -32,7 +30,7 @@ cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.alive and stream.capture is not None:
                 message = f"{stream.name} is capturing already"

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import CaptureRule, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureDependenciesNotCapturing(CaptureRule):
@@ -45,7 +43,7 @@ cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)  # error: [capture-depe
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.USES):
             if stream.alive and stream.capture is None:
                 yield cls.refused(f"{stream.name} is not capturing", stream, argument=argument, outcomes=(401,))

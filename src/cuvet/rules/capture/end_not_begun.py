@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import ONE_AFTER_ANOTHER, ONE_CAPTURE, CaptureRule, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureEndNotBegun(CaptureRule):
@@ -37,7 +35,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             if stream.alive and stream.capture is None:
                 yield cls.refused(f"{stream.name} is not capturing", stream, argument=argument, outcomes=(401,))

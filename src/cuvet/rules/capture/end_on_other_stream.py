@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import JOINED, SIDE_BY_SIDE, CaptureRule, begun, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureEndOnOtherStream(CaptureRule):
@@ -38,7 +36,7 @@ cu.cuStreamEndCapture(second)  # error: [capture-end-on-other-stream]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             capture = stream.capture
             if capture is None or capture.origin is stream or capture.invalidated_by:

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import MODES, ONE_CAPTURE, RELAXED, CaptureRule, begun, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureEndOnOtherThread(CaptureRule):
@@ -41,7 +39,7 @@ cu.in_thread(lambda: cu.cuStreamEndCapture(stream))  # error: [capture-end-on-ot
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             capture = stream.capture
             if capture is None or capture.mode == RELAXED or capture.thread == call.thread or capture.invalidated_by:

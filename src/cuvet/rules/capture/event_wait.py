@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import CaptureRule, begun
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureEventWait(CaptureRule):
@@ -82,7 +80,7 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
         return super().applies_to(entry_point) or entry_point.name == "cuEventElapsedTime"
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named(call, model, Kind.EVENT):
             event = use.object
             if isinstance(event, Event) and event.alive and event.captured is not None:

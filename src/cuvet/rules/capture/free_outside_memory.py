@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import begun
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class CaptureFreeOutsideMemory(CallRule):
@@ -57,7 +55,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_on(call)
         given = freed(call, model)
         memory = given.object

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import CaptureRule, begun
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureInterprocessEvent(CaptureRule):
@@ -63,7 +61,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_on(call)
         if stream is None or not stream.alive or stream.capture is None or stream.capture.invalidated_by is not None:
             return

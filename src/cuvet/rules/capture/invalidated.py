@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
 from cuvet.rules.capturing import CaptureRule, begun, streams_named
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureInvalidated(CaptureRule):
@@ -75,7 +73,7 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
         return super().applies_to(entry_point) and entry_point.name not in NOT_CAPTURABLE | ABOUT_CAPTURE
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, *cls.verbs):
             capture = stream.capture
             if capture is None or capture.invalidated_by is None or not stream.alive:

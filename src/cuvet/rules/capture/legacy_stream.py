@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.rules.capturing import CaptureRule, begun
 from cuvet.rules.occasions import while_capturing
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureLegacyStream(CaptureRule):
@@ -88,7 +86,7 @@ cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [capture-legacy-stream]
         return is_synchronous_copy(entry_point) or names_stream(entry_point)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for capture, stream in implied(call, model):
             what = "a synchronous call uses" if is_synchronous_copy(call.entry_point) else "the call is on"
             message = f"{what} the legacy default stream while {stream.name} is capturing"

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import JOINED, begun
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class CaptureMerge(CallRule):
@@ -46,7 +44,7 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_of(call, call.index("hStream"))
         if stream is None or stream.capture is None or stream.capture.invalidated_by:
             return

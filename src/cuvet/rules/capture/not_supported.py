@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import NOT_CAPTURABLE
 from cuvet.rules.capturing import CaptureRule, begun, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureNotSupported(CaptureRule):
@@ -70,7 +68,7 @@ cu.cuGraphLaunch(executable, stream)  # error: [capture-not-supported]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if not model.captures():
             return
         for argument, stream in streams_named(call, model, Verb.ON, Verb.USES):

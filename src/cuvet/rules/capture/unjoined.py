@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import CaptureRule, begun, streams_named
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureUnjoined(CaptureRule):
@@ -78,7 +76,7 @@ cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             capture = stream.capture
             if capture is None or capture.origin is not stream or capture.invalidated_by is not None:

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
@@ -7,7 +5,7 @@ from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import MODES, CaptureRule, begun
 from cuvet.rules.occasions import while_capturing
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureUnsafeCall(CaptureRule):
@@ -152,7 +150,7 @@ cu.in_thread(work)
         return is_unsafe(entry_point)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         capture = next(model.captures_forbidding(call), None)
         if capture is None or of_named(call, model) or implied(call, model) or _names_captured_event(call, model):
             return

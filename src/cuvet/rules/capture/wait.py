@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.rules.capturing import CaptureRule, begun, streams_named
 from cuvet.rules.occasions import while_capturing
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class CaptureWait(CaptureRule):
@@ -81,7 +79,7 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
         )
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):
             if stream.alive and stream.capture is not None:
                 yield cls.broken(

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class CaptureWaitForInvalidated(CallRule):
@@ -57,7 +55,7 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("hEvent")
         event = model.object_of(call, argument, Kind.EVENT)
         capture = event.captured if isinstance(event, Event) and event.alive else None

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import JOINED, begun
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _WAIT_EXTERNAL = 1
 
@@ -59,7 +57,7 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_of(call, call.index("hStream"))
         if stream is None or stream.capture is None or stream.capture.invalidated_by:
             return

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextDestroyGreen(CallRule):
@@ -40,7 +38,7 @@ cu.cuGreenCtxDestroy(green)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         context = model.object_of(call, 0, Kind.CONTEXT)
         if isinstance(context, Context) and context.alive and context.of_green:
             owner = (

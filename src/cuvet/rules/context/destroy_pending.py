@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 from cuvet.rules.unfinished import UnfinishedWork
 
 
@@ -55,7 +53,7 @@ cu.cuCtxDestroy(own)  # note: [context-destroy-pending]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         context = model.object_named(call, call.entry_point.roles[0])
         if isinstance(context, Context):
             yield from cls.about(call, model, context, "destroyed")

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextDestroyPrimary(CallRule):
@@ -41,7 +39,7 @@ cu.cuCtxDestroy(cu.cuCtxGetCurrent())  # error: [context-destroy-primary]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         context = model.object_of(call, 0, Kind.CONTEXT)
         if isinstance(context, Context) and context.alive and context.primary:
             message = f"{context.name} is the primary context of device {context.device}"

@@ -1,19 +1,17 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
 from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.lives import Life, Mistake, Spelled
-from cuvet.rules.rule import CRASH, Violation
+from cuvet.rules.rule import CRASH, Violations
 
 
 class NotOfPrimary(UseAfterDestroy):
     """Primary contexts are not judged."""
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for violation in super().check(call, model):
             context = violation.objects[0]
             if isinstance(context, Context) and not context.primary:

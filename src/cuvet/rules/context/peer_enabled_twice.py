@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextPeerEnabledTwice(CallRule):
@@ -47,7 +45,7 @@ cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         both = peers(call, model)
         before = None if both is None else both[0].peers.get(both[1])
         if both is None or both[0].device == both[1].device:

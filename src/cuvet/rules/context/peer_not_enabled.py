@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextPeerNotEnabled(CallRule):
@@ -50,7 +48,7 @@ cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         both = peers(call, model)
         if both is None:
             return

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextPeerSameDevice(CallRule):
@@ -44,7 +42,7 @@ for peer in range(cu.cuDeviceGetCount()):
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         both = peers(call, model)
         if both is None or both[0].device is None or both[0].device != both[1].device:
             return

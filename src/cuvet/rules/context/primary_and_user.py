@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import living_context, primary_and_user, role_of, stream_and_context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _RECORD_EXTERNAL = 1
 
@@ -56,7 +54,7 @@ cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [e
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
         where = stream_and_context(call, model)
         owner = None if role is None else living_context(model.object_named(call, role))

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ContextReleasedTooOften(CallRule):
@@ -41,7 +39,7 @@ cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         context = model.primary_context(call.arg("dev"))
         if context is not None and context.retained == 0:
             message = f"the primary context of device {call.arg('dev')} is not retained"

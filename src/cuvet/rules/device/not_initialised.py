@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import status_name
 from cuvet.catalog.results import NOT_INITIALIZED
 from cuvet.model import ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Ended, ExitRule, Violation
+from cuvet.rules.rule import Ended, ExitRule, Violation, Violations
 
 
 class DeviceNotInitialised(ExitRule):
@@ -51,7 +49,7 @@ cu.cuMemAlloc(64)
 """
 
     @classmethod
-    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+    def at_exit(cls, model: ModelView, ended: Ended) -> Violations:
         """What to say of the calls that failed in a process without a successful cuInit."""
         if ended.refused is None:
             return

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.arguments import passed
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _ORDINALS = {"cuDeviceGet": "ordinal"}
 _INVALID_DEVICE, _INVALID_VALUE = 101, 1
@@ -83,7 +81,7 @@ cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
         return bool(_named(entry_point))
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for parameter in _named(call.entry_point):
             number = _number(call, parameter)
             if number is None or number < model.devices:

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 from cuvet.rules.unfinished import UnfinishedWork
 
 
@@ -60,5 +58,5 @@ cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         yield from cls.about(call, model, model.primary_context(call.arg("dev")), "reset")

@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView
 from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
 from cuvet.rules.occasions import after_fork
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class DeviceUseAfterFork(CallRule):
@@ -67,7 +65,7 @@ cu.in_child(child)
         return bool(entry_point.roles) and (entry_point.api == "driver" or makes_handle(entry_point))
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         initialised = model.initialised_before_fork
         if initialised is None:
             return

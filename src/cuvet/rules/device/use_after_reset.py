@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import ENDS, Kind, Role, Verb
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
 from cuvet.rules.occasions import after_reset
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),
@@ -180,7 +178,7 @@ static void Run(CUdevice device, byte[] values) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         current = model.current_context(call)
         lives = current is None or current.alive
         for role in call.entry_point.roles:

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint, status_name
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS
 from cuvet.rules.lifecycle import NAMES, place
 from cuvet.rules.occasions import after_failure
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 from cuvet.rules.unmade import lacks, missing
 
 
@@ -55,7 +53,7 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
         return entry_point.name in COPIES | SETS or any(role.verb in NAMES for role in entry_point.roles)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         lack = lacks(call, model)
         if lack is None or next(missing(lack.maker, model), None):
             return

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class EventElapsedOtherDevice(CallRule):
@@ -108,7 +106,7 @@ def copied(copy):
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         events = [use.object for use in named(call, model, Kind.EVENT) if use.object is not None and use.object.alive]
         if len(events) == 2 and None not in {event.device for event in events} and events[0].device != events[1].device:
             message = f"{events[0].name} and {events[1].name} belong to different devices"

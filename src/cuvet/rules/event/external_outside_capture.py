@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _EXTERNAL = 1
 _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
@@ -55,7 +53,7 @@ cu.cuStreamWaitEvent(stream, event, external)  # error: [event-external-outside-
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.arg(_FLAGS[call.name]) != _EXTERNAL:
             return
         stream = model.stream_on(call)

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Context, ModelView, Object
 from cuvet.model.objects import Event
 from cuvet.rules.ownership import belongs, living_context, role_of, streams_and_context
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class EventInterprocessOtherContext(CallRule):
@@ -73,7 +71,7 @@ cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
         event = None if role is None else model.object_named(call, role)
         owner, where = living_context(event), streams_and_context(call, model)

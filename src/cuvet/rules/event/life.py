@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
 from cuvet.catalog.roles import Kind
@@ -6,7 +5,7 @@ from cuvet.model import Call, ModelView
 from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.lives import Life, Mistake, Spelled
-from cuvet.rules.rule import CRASH, Violation
+from cuvet.rules.rule import CRASH, Violations
 
 CHECK_THE_POINTER = (
     "cuGraphAddEventRecordNode",
@@ -27,7 +26,7 @@ class OfGreenContext(ParentGone):
     """What was made in a green context dies in the call, or nothing is wrong."""
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for violation in super().check(call, model):
             of_green = violation.objects[-1].kind is Kind.GREEN_CONTEXT
             yield replace(violation, outcomes=(CRASH,), only_if_failed=True) if of_green else violation

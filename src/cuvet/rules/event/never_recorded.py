@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class EventNeverRecorded(CallRule):
@@ -55,7 +53,7 @@ cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         events = [(use.argument, use.object) for use in named(call, model, Kind.EVENT)]
         for argument, event in events:
             if not isinstance(event, Event) or not event.alive or event.created_by is None:

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class EventNotInterprocess(CallRule):
@@ -40,7 +38,7 @@ cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("event")
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.created_by is None or event.interprocess:

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import belongs, living_context, role_of, streams_and_context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _RECORD_EXTERNAL = 1
 
@@ -174,7 +172,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
         where = streams_and_context(call, model)
         if role is None or where is None:

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class EventTimingDisabled(CallRule):
@@ -148,7 +146,7 @@ class Timer {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         untimed = {
             event: use.argument
             for use in named(call, model, Kind.EVENT)

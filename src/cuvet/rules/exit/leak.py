@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, HostMemory, ModelView, Object
 from cuvet.rules.left import left
-from cuvet.rules.rule import Ended, ExitRule, Violation
+from cuvet.rules.rule import Ended, ExitRule, Violations
 
 
 class LeakedAtExit(ExitRule):
@@ -98,7 +96,7 @@ if __name__ == "__main__":
 """
 
     @classmethod
-    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+    def at_exit(cls, model: ModelView, ended: Ended) -> Violations:
         """What is left, each at the call that made it."""
         for found in left(model) if ended.leaks else ():
             yield cls.broken(f"{found.name} was never {_ended(found)}{_size(found)}", found, culprit=found.created_by)

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class FunctionOtherContext(CallRule):
@@ -68,7 +66,7 @@ cu.launch(function, 0, 0)  # error: [function-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
         current = model.current_context(call)
         function = None if role is None else model.object_named(call, role)

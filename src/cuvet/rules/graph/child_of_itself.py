@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class GraphChildOfItself(CallRule):
@@ -42,7 +40,7 @@ cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-its
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("childGraph")
         graph = model.object_of(call, argument, Kind.GRAPH)
         if (

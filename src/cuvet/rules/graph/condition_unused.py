@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.nodes import CONDITIONAL, node_type
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphConditionUnused(CallRule):
@@ -49,7 +47,7 @@ cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-condition-unused]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         index = call.index("hGraph")
         graph = model.object_of(call, index, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.conditions:

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphDependencyTwice(CallRule):
@@ -47,7 +45,7 @@ cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-de
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         graph = model.object_of(call, call.index("hGraph"), Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive:
             return

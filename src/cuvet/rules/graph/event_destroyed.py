@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event, Graph, GraphExec
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class GraphEventDestroyed(CallRule):
@@ -65,7 +63,7 @@ cu.cuGraphInstantiateWithFlags(clone, 0)  # error: [graph-event-destroyed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("hGraph")
         kind = Kind.GRAPH_EXEC if call.name == "cuGraphLaunch" else Kind.GRAPH
         graph = model.object_of(call, argument, kind)

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.objects import Graph, GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _PARAMETERS = {
     "cuGraphClone": "originalGraph",
@@ -82,7 +80,7 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index(_PARAMETERS[call.name])
         graph = model.object_of(call, argument, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.unique:

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphExecLaunchedBeforeFreed(CallRule):
@@ -87,7 +85,7 @@ cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         executable = model.object_of(call, 0, Kind.GRAPH_EXEC)
         if not isinstance(executable, GraphExec) or not executable.alive or executable.holds is None:
             return

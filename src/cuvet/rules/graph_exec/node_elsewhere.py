@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphExecNodeElsewhere(CallRule):
@@ -65,7 +63,7 @@ cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [gr
         return {"hGraphExec", "hNode"} <= set(entry_point.index)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         index = call.entry_point.index
         made = model.object_of(call, index["hGraphExec"], Kind.GRAPH_EXEC)
         node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)

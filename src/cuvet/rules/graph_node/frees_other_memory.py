@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphNodeFreesOtherMemory(CallRule):
@@ -49,7 +47,7 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         address = call.arg("dptr")
         graph = model.object_of(call, call.index("hGraph"), Kind.GRAPH)
         memory = model.allocation_at(address)

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.nodes import was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class GraphNodeNotCloned(CallRule):
@@ -57,7 +55,7 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         index = call.entry_point.index
         node = model.object_of(call, index["hOriginalNode"], Kind.GRAPH_NODE)
         clone = model.object_of(call, index["hClonedGraph"], Kind.GRAPH)

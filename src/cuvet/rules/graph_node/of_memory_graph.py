@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class GraphNodeOfMemoryGraph(CallRule):
@@ -58,7 +56,7 @@ cu.cuGraphDestroyNode(node)  # error: [graph-node-of-memory-graph]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         index = call.entry_point.index
         if "hNode" in index:
             node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)

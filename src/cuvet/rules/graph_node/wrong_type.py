@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint, driver
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _SWITCHED = frozenset({0, 1, 2})
 """CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY and CU_GRAPH_NODE_TYPE_MEMSET: what can be switched on and off."""
@@ -59,7 +57,7 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
         return "hNode" in entry_point.index and bool(_taken(entry_point.name))
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         index = call.index("hNode")
         node = model.object_of(call, index, Kind.GRAPH_NODE)
         found = None if node is None or not node.alive else node_type(node)

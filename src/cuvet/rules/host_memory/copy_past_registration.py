@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class HostMemoryCopyPastRegistration(CallRule):
@@ -50,7 +48,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for access in accesses(call):
             held = model.host_memory_at(access.address) if access.side == "host" else None
             if held is None or not held.alive or not held.registered or access.address + access.size <= held.end:

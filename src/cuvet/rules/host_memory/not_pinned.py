@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class HostMemoryNotPinned(CallRule):
@@ -53,7 +51,7 @@ cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         address = call.arg("p")
         found = model.host_memory_at(address) if address else None
         if found is not None and found.alive:

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule, unmapped_since
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
@@ -58,7 +56,7 @@ cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         yield from super().check(call, model)
         held = model.host_memory_at(call.arg("p")) if call.name == "cuMemHostUnregister" else None
         if held is None or not held.alive or not held.registered or held.handle != call.arg("p"):

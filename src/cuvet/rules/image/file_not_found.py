@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import FILES
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ImageFileNotFound(CallRule):
@@ -40,7 +38,7 @@ cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index(FILES[call.name])
         name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
         if not name:

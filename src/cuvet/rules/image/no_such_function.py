@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.code import code_of
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.CULIBRARY, "library")}
 """What has the function, and the parameter that names it."""
@@ -48,7 +46,7 @@ cu.cuModuleUnload(module)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         kind, parameter = _OWNERS[call.name]
         owner = model.object_of(call, call.index(parameter), kind)
         argument = call.index("name")

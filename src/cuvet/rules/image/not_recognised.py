@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ImageNotRecognised(CallRule):
@@ -45,7 +43,7 @@ cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         image = image_of(call)
         if image is None:
             return

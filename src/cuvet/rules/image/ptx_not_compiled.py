@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.code import text_of
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ImagePtxNotCompiled(CallRule):
@@ -48,7 +46,7 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         image = image_of(call)
         if image is None or image.description.kind != "ptx" or image.unterminated:
             return

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class ImagePtxNotTerminated(CallRule):
@@ -40,7 +38,7 @@ cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\x01\x02\0")  # error: [image-ptx-n
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         image = image_of(call)
         if image is None or not image.unterminated:
             return

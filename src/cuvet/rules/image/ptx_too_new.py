@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.image.compatibility import driver_of_number, newest_ptx, version
 from cuvet.image.verdicts import ptx_too_new
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ImagePtxTooNew(CallRule):
@@ -47,7 +45,7 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         image = image_of(call)
         if image is None or image.description.kind not in ("ptx", "fatbin"):
             return

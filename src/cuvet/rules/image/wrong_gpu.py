@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ImageWrongGpu(CallRule):
@@ -51,7 +49,7 @@ cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         image = image_of(call)
         if image is None or image.description.kind not in ("cubin", "fatbin"):
             return

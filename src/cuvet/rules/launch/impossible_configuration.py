@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import driver
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _GRID = (2**31 - 1, 65535, 65535)
 _BLOCK = (1024, 1024, 64)
@@ -81,7 +79,7 @@ cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 307200, 0, arguments, 0)  # error: [
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         configuration = _configuration(call)
         if configuration is None:
             return

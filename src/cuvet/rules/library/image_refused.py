@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _REFUSALS = (0, 200, 209, 218, 222)
 """What the call may return where the image is not known: success, or a status that is about images."""
@@ -52,7 +50,7 @@ cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("library")
         library = model.object_of(call, argument, Kind.CULIBRARY)
         loaded = None if library is None or not library.alive else library.created_by

@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import Threads
 from cuvet.catalog.roles import ENDS, Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_CHANGED)
 
@@ -74,7 +72,7 @@ cu.in_threads(lambda: work(first), lambda: work(second), times=250)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if not call.shared_with:
             return
         for use in named_among(call, model, _KINDS):

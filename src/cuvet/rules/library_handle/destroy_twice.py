@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
@@ -7,7 +6,7 @@ from cuvet.catalog.roles import ENDS
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import DestroyTwice, a
-from cuvet.rules.rule import ABORT, CRASH, Violation
+from cuvet.rules.rule import ABORT, CRASH, Violations
 
 _ABORTING = "cublasDestroy cudnnDestroy cudnnDestroyTensorDescriptor curandDestroyGenerator cusparseDestroyMatDescr"
 _OUTCOMES = {
@@ -104,7 +103,7 @@ class Solver {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for violation in super().check(call, model):
             yield replace(violation, outcomes=_OUTCOMES.get(call.name, ()))
         for use in dead_unseen(call, model, ENDS):

@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _USES = frozenset({Verb.USES})
 _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.stands_for)
@@ -52,7 +50,7 @@ cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-c
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if not model.complete:
             return
         for use in named_among(call, model, _KINDS - not_made(model, call).keys(), _USES):

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
@@ -7,7 +5,7 @@ from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.library_handles import is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _USES = frozenset({Verb.USES})
 
@@ -63,7 +61,7 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for kind, (first, status) in not_made(model, call).items():
             for use in named(call, model, kind, _USES) if kind in NEEDED_BY_LIBRARIES else ():
                 if use.object is not None or was_seen_made(call, use):

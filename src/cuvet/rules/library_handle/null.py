@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
@@ -7,7 +5,7 @@ from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.library_handles import is_null
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _USES = frozenset({Verb.USES})
 
@@ -62,7 +60,7 @@ cu.cutensor.cutensorHandleResizePlanCache(0, 128)  # error: [library-handle-null
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named_among(call, model, NEEDED_BY_LIBRARIES - not_made(model, call).keys(), _USES):
             kind = use.role.kind
             if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):

@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Context, ModelView
 from cuvet.model.library import owner
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import handles_used, is_of_one_context, works
 from cuvet.rules.lifecycle import Named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 _TIED = frozenset(kind for kind in Kind if kind.row.tied)
 _KINDS = _TIED | {Kind.CUFFT_PLAN}
@@ -90,7 +88,7 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         yield from cls._of_stream(call, model)
         current = model.current_context(call)
         if current is None or not current.alive or not works(call.entry_point):
@@ -103,7 +101,7 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
                 yield cls._violation(use, handle, own, current, only_if_failed=handle.kind not in _TIED)
 
     @classmethod
-    def _of_stream(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def _of_stream(cls, call: Call, model: ModelView) -> Violations:
         for role in call.entry_point.roles:
             if role.verb is not Verb.SETS_STREAM:
                 continue

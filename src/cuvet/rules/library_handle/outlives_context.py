@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import is_of_one_context, works
 from cuvet.rules.lifecycle import chain, ending, named_among
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _KINDS = frozenset(
     {
@@ -91,7 +89,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outliv
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named_among(call, model, _KINDS, _VERBS):
             handle = use.object
             if not isinstance(handle, LibraryObject) or not handle.alive or not is_of_one_context(handle):

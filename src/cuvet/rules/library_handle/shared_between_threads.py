@@ -1,5 +1,4 @@
 import re
-from collections.abc import Iterator
 from functools import cache
 
 from cuvet.catalog import EntryPoint
@@ -7,7 +6,7 @@ from cuvet.catalog.kinds import Threads
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.NEVER)
 _ASKING = re.compile(r"Get|Query")
@@ -87,7 +86,7 @@ cu.in_threads(work, work, times=500)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if not call.shared_with or not _matters(call.entry_point):
             return
         other = call.shared_call

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 _OUTCOMES = {"cublas": (13,), "cufft": (6, CRASH), "cudnn": (CRASH,)}
 """As measured: CUBLAS_STATUS_EXECUTION_FAILED, CUFFT_EXEC_FAILED."""
@@ -86,7 +84,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if not works(call.entry_point):
             return
         for use, handle in handles_used(call, model, NEEDED_BY_LIBRARIES):

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):
@@ -128,7 +126,7 @@ class Solver {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         yield from super().check(call, model)
         for use in dead_unseen(call, model, USES):
             yield cls.violation(call, use, f"{a(use.role.kind.noun)} is used that was destroyed before this call")

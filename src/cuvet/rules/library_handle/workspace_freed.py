@@ -1,12 +1,11 @@
 import re
-from collections.abc import Iterator
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _WORKSPACE = "workspace"
 _SIZE = re.compile(r"size|lwork|bytes", re.IGNORECASE)
@@ -75,7 +74,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         yield from cls._passed(call, model)
         if not works(call.entry_point):
             return
@@ -87,7 +86,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
                 yield cls.broken(message, handle, memory, argument=use.argument, because=because, undefined=True)
 
     @classmethod
-    def _passed(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def _passed(cls, call: Call, model: ModelView) -> Violations:
         for role in call.entry_point.roles:
             if role.variant != _WORKSPACE or role.verb not in _PASSES or role.kind is not Kind.MEMORY:
                 continue

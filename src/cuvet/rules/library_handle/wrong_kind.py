@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _USES = frozenset({Verb.USES})
 _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
@@ -56,7 +54,7 @@ cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named_among(call, model, _POINTERS, _USES):
             if use.object is not None or not use.handle or was_seen_made(call, use):
                 continue

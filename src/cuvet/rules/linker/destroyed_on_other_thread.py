@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class LinkerDestroyedOnOtherThread(CallRule):
@@ -49,7 +47,7 @@ cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         gone = _destroyed_elsewhere(call, model)
         if gone is None or gone.destroyed_by is None:
             return

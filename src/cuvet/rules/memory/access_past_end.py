@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, Call, HostMemory, ModelView
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 """Variants whose size is that of one allocation: mapped memory may go on in the next mapping."""
@@ -74,7 +72,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for access in accesses(call):
             memory = _memory(model, access) if access.side != "host" else None
             if memory is None or not memory.alive:

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, Call, ModelView
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 _GLOBAL, _SINGLE = 1, 4
 """CU_MEM_ATTACH_GLOBAL and CU_MEM_ATTACH_SINGLE"""
@@ -53,7 +51,7 @@ cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-st
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.arg("hStream") or call.per_thread:
             return
         if call.arg("flags") == _SINGLE:

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryFreeInterior(CallRule):
@@ -55,7 +53,7 @@ cu.cuMemFreeHost(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         given = freed(call, model)
         found = given.object
         if given.case is not Case.INTERIOR or found is None:

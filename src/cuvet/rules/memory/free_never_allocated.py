@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryFreeNeverAllocated(CallRule):
@@ -57,7 +55,7 @@ cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         given = freed(call, model)
         if given.case is Case.UNKNOWN:
             message = f"{given.address:#x} was not allocated by CUDA"

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryFreeTwice(CallRule):
@@ -152,7 +150,7 @@ void Run(int size) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         given = freed(call, model)
         dead = given.object
         if given.case is not Case.TWICE or dead is None:

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 
 class MemoryFreeUnordered(CallRule):
@@ -81,7 +79,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         given = freed(call, model)
         memory = given.object
         if given.case is not Case.RIGHT or not isinstance(memory, Allocation) or memory.variant != "stream-ordered":

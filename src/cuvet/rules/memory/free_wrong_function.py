@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _COUNTERPARTS = {
     "mapped": ("memory mapped by cuMemMap", "cuMemUnmap"),
@@ -173,7 +171,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         given = freed(call, model)
         found = given.object
         if given.case is not Case.WRONG_FUNCTION or found is None:

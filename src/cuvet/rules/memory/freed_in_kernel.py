@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import pinned_at
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryFreedInKernel(CallRule):
@@ -101,7 +99,7 @@ void clear(size_t bytes, cudaStream_t stream) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for pointer in dict.fromkeys(call.pointers):
             dead = model.allocation_at(pointer)
             if dead is None or dead.destroyed_by is None or dead.handle != pointer or pinned_at(model, pointer):

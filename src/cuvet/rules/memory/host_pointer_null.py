@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, accesses
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryHostPointerNull(CallRule):
@@ -83,7 +81,7 @@ cu.cuGraphAddMemcpyNode(graph, 0, 0, copy, context)  # error: [memory-host-point
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         null = [access for access in accesses(call) if not access.address]
         if not null or any(access.side == "device" for access in null):
             return

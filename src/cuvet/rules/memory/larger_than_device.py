@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
 from cuvet.model import MORE_THAN_ANY_GPU, Call, ModelView
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryLargerThanDevice(CallRule):
@@ -46,7 +44,7 @@ memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.name == "cuMemAllocPitch":
             size, argument = call.arg("WidthInBytes") * call.arg("Height"), call.index("Height")
         else:

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryMappedTwice(CallRule):
@@ -60,7 +58,7 @@ cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         address, size = call.arg("ptr"), call.arg("size")
         for memory in model.overlapping_allocations(address, size):
             if memory.variant != "mapped" or memory.created_by is None:

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryNotDeviceMemory(CallRule):
@@ -58,7 +56,7 @@ cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         touched = tuple(accesses(call))
         for access in touched:
             if access.side != "device" or model.allocation_at(access.address) or pinned_at(model, access.address):

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.naming import member
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _OWNERS = {
     "cuMemExportToShareableHandle": (Kind.MEMORY_HANDLE, "handle"),
@@ -54,7 +52,7 @@ cu.cuMemFreeAsync(memory, 0)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         found, wanted = _owner(call, model)
         made = None if found is None or not found.alive else found.created_by
         if found is None or made is None:

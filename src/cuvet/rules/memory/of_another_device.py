@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Allocation, Call, Context, ModelView, Stream
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
 """Variants of memory that no peer access opens."""
@@ -101,7 +99,7 @@ cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_on(call)
         for access in accesses(call):
             memory = model.allocation_at(access.address)

@@ -5,7 +5,7 @@ from cuvet.model import Allocation, Call, ModelView, Object
 from cuvet.model.objects import GraphExec
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
@@ -73,7 +73,7 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_on(call)
         if stream is not None and stream.capture is not None:
             return

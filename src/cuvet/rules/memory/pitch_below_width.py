@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.accesses import Rows, rows
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _MEASURED = frozenset(
     f"{name}{suffix}"
@@ -79,7 +77,7 @@ cu.cuMemcpy2D(rows)  # error: [memory-pitch-below-width]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for found in rows(call):
             wrong = _wrong(found)
             if wrong:

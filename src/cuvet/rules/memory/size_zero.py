@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemorySizeZero(CallRule):
@@ -41,6 +39,6 @@ memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.arg("bytesize") == 0:
             yield cls.refused("allocation of zero bytes", argument=call.index("bytesize"))

@@ -4,7 +4,7 @@ from cuvet.model import Call, ModelView, Object
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class MemoryUseAfterContextDestroy(CallRule):
@@ -123,7 +123,7 @@ void Compute(CUdevice device, int size) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         current = model.current_context(call)
         for argument, dead in _named(call, model):
             if dead.killed_by is None or dead.destroyed_by is None or by_reset(dead.destroyed_by):

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
 class MemoryUseAfterFree(CallRule):
@@ -129,7 +127,7 @@ void Run(uint size) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for access in accesses(call):
             dead = model.allocation_at(access.address) if access.side != "host" else None
             if dead is None or dead.destroyed_by is None or dead.killed_by is not None:

@@ -5,7 +5,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MemoryUseUnordered(CallRule):
@@ -81,7 +81,7 @@ cu.cuMemFree(memory)
         return entry_point.name in COPIES | SETS or any(role.verb is Verb.LAUNCHES for role in entry_point.roles)
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = model.stream_on(call)
         if stream is None or stream.capture is not None:
             return

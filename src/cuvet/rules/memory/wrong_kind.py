@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cuvet.catalog import Kind
@@ -7,7 +6,7 @@ from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         needs = _TABLE[call.name]
         if call.name in WRITES:
             stream, written = model.stream_on(call), next(iter(accesses(call)), None)

@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import LifeRule, named, place
-from cuvet.rules.rule import Violation
+from cuvet.rules.rule import Violations
 
 
 class MemoryHandleReleasedTwice(LifeRule):
@@ -73,7 +71,7 @@ cu.cuMemRelease(handle)  # error: [memory-handle-released-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         for use in named(call, model, Kind.MEMORY_HANDLE):
             dead = use.object
             if dead is not None and dead.destroyed_by is not None:

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import MipmappedArray
 from cuvet.rules.arguments import passed
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class MipmappedArrayLevelOutOfRange(CallRule):
@@ -47,7 +45,7 @@ cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-o
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         argument = call.index("hMipmappedArray")
         found = model.object_of(call, argument, Kind.MIPMAPPED_ARRAY)
         level = passed(call, "level")

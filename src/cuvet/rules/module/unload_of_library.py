@@ -1,8 +1,6 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class ModuleUnloadOfLibrary(CallRule):
@@ -42,7 +40,7 @@ cu.cuModuleUnload(module)  # error: [module-unload-of-library]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         module = model.object_of(call, 0, Kind.MODULE)
         if module is not None and module.alive and module.parent is not None and module.parent.kind is Kind.CULIBRARY:
             message = f"{module.name} belongs to {module.parent.name} and cannot be unloaded by itself"

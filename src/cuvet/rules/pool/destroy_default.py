@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import MemoryPool
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class PoolDestroyDefault(CallRule):
@@ -39,7 +37,7 @@ cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-default]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         pool = model.object_of(call, 0, Kind.MEMORY_POOL)
         if isinstance(pool, MemoryPool) and pool.alive and pool.default:
             yield cls.broken(

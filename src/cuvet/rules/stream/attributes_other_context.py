@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView, Object, Stream
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.ownership import belongs
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class StreamAttributesOtherContext(CallRule):
@@ -46,7 +44,7 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
         contexts = [stream.context for stream in streams if stream.context is not None]
         if len(contexts) == 2 and (contexts[0] is not contexts[1] or _green(streams[0]) is not _green(streams[1])):

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.occasions import in_host_function
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
 
@@ -91,6 +89,6 @@ cu.cuStreamDestroy(stream)
         return bool(entry_point.roles) and entry_point.api == "driver" and entry_point.name not in _ANSWERED
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         if call.in_host_function:
             yield cls.broken("this call is made in a host function, which the driver called", outcomes=(NOT_PERMITTED,))

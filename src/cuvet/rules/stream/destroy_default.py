@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 _NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thread default stream")
 
@@ -43,7 +41,7 @@ cu.cuStreamDestroy(per_thread)  # error: [stream-destroy-default]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         stream = call.arg("hStream")
         if stream < len(_NAMES):
             yield cls.broken(f"{_NAMES[stream]} cannot be destroyed", argument=0, outcomes=(400,))

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violations
 
 
 class StreamOtherContext(CallRule):
@@ -139,7 +137,7 @@ def launch(path, parameters):
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Violations:
         where = stream_and_context(call, model)
         current = model.current_context(call)
         role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
