@@ -4,14 +4,12 @@ The JSON form of a ``Diagnosis`` is the contract ``cuvet-doctor/1``; its schema 
 into ``reports/doctor.schema.json``.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from cuvet import __version__
 from cuvet.doctor import driver, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Examination, Severity, examine
+from cuvet.doctor.probe import Conclusions, Examination, Severity, examine
 from cuvet.findings import Tool
 from cuvet.printable import readable
 
@@ -40,7 +38,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     healthy: bool
     probes: tuple[Examination, ...]
 
-    def of(self, *severities: Severity) -> Iterator[Conclusion]:
+    def of(self, *severities: Severity) -> Conclusions:
         """The conclusions of these severities: the first severity's first, then by probe."""
         for severity in severities:
             for examination in self.probes:

@@ -42,6 +42,10 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     fix: str = ""
 
 
+Conclusions = Iterator[Conclusion]
+"""What a probe yields."""
+
+
 def healthy(verdict: str, *looked_at: str, evidence: tuple[str, ...] = ()) -> Conclusion:
     return Conclusion(severity="healthy", verdict=verdict, looked_at=looked_at, evidence=evidence)
 
@@ -61,7 +65,7 @@ class Probe(NamedTuple):
     title: str
     group: Group
     looked_at: tuple[str, ...]
-    probe: Callable[[Machine], Iterator[Conclusion]]
+    probe: Callable[[Machine], Conclusions]
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):

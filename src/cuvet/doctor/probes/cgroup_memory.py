@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy, unknown
 
 TITLE = "cgroup limit on memory"
 GROUP: Group = "memory"
@@ -28,7 +28,7 @@ class Limit:
     headroom_bytes: int
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     total = re.search(r"^MemTotal:\s+(\d+) kB", machine.read_text("/proc/meminfo") or "", re.MULTILINE)
     if machine.read_text(_CGROUP) is None or not total:
         yield unknown(f"{_CGROUP if total else '/proc/meminfo'} cannot be read")

@@ -1,10 +1,8 @@
 """Does the GPUs' compute mode let another process in?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy, unknown
 from cuvet.doctor.state import Gpu
 
 TITLE = "compute mode"
@@ -13,7 +11,7 @@ GROUP: Group = "devices"
 LOOKED_AT = ("nvmlDeviceGetComputeMode", "nvmlDeviceGetComputeRunningProcesses")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     gpus = driver.visible_gpus(machine)
     if not gpus:
         yield unknown("NVML lists no GPU")

@@ -1,11 +1,9 @@
 """Would the program have two CUDA runtimes, or another one than it seems?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import loader, python
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, note, warning
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy, note, warning
 
 TITLE = "copies of libcudart"
 GROUP: Group = "libraries"
@@ -14,7 +12,7 @@ _SONAMES = ("libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13")
 LOOKED_AT = ("libraries that the program needs", "LD_LIBRARY_PATH, /etc/ld.so.cache, Python packages")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     loaded = loader.closure(machine, machine.program).find("libcudart") if machine.program else ()
     if len({library.copy.real for library in loaded}) > 1:
         yield _two_in_one_program(loaded)

@@ -1,13 +1,11 @@
 """Is the cuDNN that a framework would load as new as the one it was built for?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import cudnn, frameworks
 from cuvet.doctor.cudnn import User
 from cuvet.doctor.frameworks import Requirement
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy
 
 TITLE = "cuDNN built for and loaded"
 GROUP: Group = "frameworks"
@@ -15,7 +13,7 @@ GROUP: Group = "frameworks"
 LOOKED_AT = ("Requires-Dist of the installed frameworks", "libcudnn.so.* that the loader takes for them")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     users = [user for user in cudnn.users(machine) if user.framework]
     for user in users:
         yield _conclusion(machine, user)

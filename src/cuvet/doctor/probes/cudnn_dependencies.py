@@ -5,12 +5,11 @@ certain engines run (https://docs.nvidia.com/deeplearning/cudnn/backend/latest/i
 """
 
 import re
-from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, elf, loader, python
 from cuvet.doctor.cudnn import Set
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, Severity, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, Severity, healthy
 
 TITLE = "what cuDNN itself needs"
 GROUP: Group = "libraries"
@@ -19,7 +18,7 @@ LOOKED_AT = ("DT_NEEDED of libcudnn*.so", "libcublasLt.so and libnvrtc.so on the
 _NVRTC_SONAMES = {11: "libnvrtc.so.11.2", 12: "libnvrtc.so.12", 13: "libnvrtc.so.13"}
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     sets = [each for each in cudnn.sets(machine) if each.found()]
     problems = [problem for each in sets for problem in _problems(machine, each)]
     yield from problems
@@ -27,7 +26,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield healthy("cuDNN finds what it needs" if sets else "nothing here loads cuDNN")
 
 
-def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
+def _problems(machine: Machine, loaded: Set) -> Conclusions:
     needed = _needed_and_missing(machine, loaded)
     for soname, by in needed.items():
         fix = (
@@ -48,7 +47,7 @@ def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
     yield from _nvrtc(machine, loaded, cuda)
 
 
-def _nvrtc(machine: Machine, loaded: Set, cuda: int) -> Iterator[Conclusion]:
+def _nvrtc(machine: Machine, loaded: Set, cuda: int) -> Conclusions:
     soname = _NVRTC_SONAMES.get(cuda)
     if soname and not _is_there(machine, loaded, soname) and not _is_there(machine, loaded, "libnvrtc.so"):
         fix = _how_to_install(machine, "cuda-nvrtc", cuda)

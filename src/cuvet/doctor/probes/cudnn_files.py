@@ -1,18 +1,17 @@
 """Are the files of the nvidia-cudnn packages those that pip installed?"""
 
 import os
-from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 from cuvet.doctor.python import Distribution
 
 TITLE = "files of the cuDNN packages"
 GROUP: Group = "libraries"
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     packages = cudnn.packages(machine)
     if len({each.site for each in packages}) < len(packages):
         yield unknown("two cuDNN packages own the same files: their sizes tell nothing", *_records(packages))

@@ -1,12 +1,11 @@
 """Does everything that needs cuDNN find one of its major version?"""
 
 import os
-from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks
 from cuvet.doctor.cudnn import User
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, Severity, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, Severity, healthy, unknown
 from cuvet.doctor.python import Distribution
 
 TITLE = "cuDNN for each framework"
@@ -20,7 +19,7 @@ _FALL_BACK_TO_CPU = ("tensorflow", "tf-nightly", "jax-", "onnxruntime-gpu")
 """Distributions that work without cuDNN, on the CPU."""
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     users = cudnn.users(machine)
     for user in users:
         loaded = cudnn.loaded_set(machine, user)

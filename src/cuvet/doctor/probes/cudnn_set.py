@@ -1,13 +1,12 @@
 """Would libcudnn.so find all of its parts, and of one version?"""
 
 import os
-from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks, python
 from cuvet.doctor.cudnn import Set
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, Severity, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, Severity, healthy
 from cuvet.doctor.python import Distribution
 
 TITLE = "the libcudnn_* set"
@@ -16,7 +15,7 @@ GROUP: Group = "libraries"
 LOOKED_AT = ("libcudnn*.so that the loader takes for each installed framework or the program",)
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     whole = [each for each in cudnn.sets(machine) if each.found() or not each.parts]
     if not whole:
         yield healthy("nothing here loads cuDNN")
@@ -28,7 +27,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             yield healthy(f"{each.user.name} gets a complete cuDNN{_version(machine, each.shim)}", evidence=evidence)
 
 
-def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
+def _problems(machine: Machine, loaded: Set) -> Conclusions:
     version = cudnn.version_of(machine, loaded.shim.real)
     required = cudnn.required_parts(machine, version or (loaded.user.major,)) if version else ()
     missing = [part for part in required if loaded.parts.get(part) is None]

@@ -1,10 +1,8 @@
 """Is there free memory on the GPUs, and who holds the rest?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown, warning
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy, unknown, warning
 from cuvet.doctor.state import Gpu, Holder
 
 TITLE = "free device memory"
@@ -16,7 +14,7 @@ _LITTLE = GIB
 LOOKED_AT = ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetComputeRunningProcesses")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     gpus = [gpu for gpu in driver.visible_gpus(machine) if gpu.memory_bytes and not gpu.mig]
     full = [gpu for gpu in gpus if gpu.memory_free_bytes < min(_LITTLE, gpu.memory_bytes // 4)]
     if not gpus:

@@ -2,11 +2,10 @@
 
 import errno
 import stat
-from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 
 TITLE = "device nodes"
 GROUP: Group = "devices"
@@ -14,7 +13,7 @@ GROUP: Group = "devices"
 LOOKED_AT = (*driver.CONTROL_NODES, "/dev/nvidia0, /dev/nvidia1, …")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     if driver.is_wsl(machine) or driver.kernel_version(machine) is None:
         yield unknown("no NVIDIA kernel module is loaded", driver.PROC_VERSION)
         return

@@ -1,10 +1,8 @@
 """Is a forward-compatibility libcuda in front of a driver that does not take it?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusions, Group, error, healthy, unknown
 
 TITLE = "forward-compatibility libcuda"
 GROUP: Group = "driver"
@@ -12,7 +10,7 @@ GROUP: Group = "driver"
 LOOKED_AT = ("libcuda.so.1 in every directory of the loader's path", driver.PROC_VERSION, "cuInit")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     copies, kernel, status = driver.libcudas(machine), driver.kernel_version(machine), machine.state.cuda.status
     compat = next((copy for copy in copies if not driver.is_stub(copy)), None)
     if compat is None:

@@ -1,10 +1,8 @@
 """Is there an NVIDIA GPU, and is its driver there?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 
 TITLE = "NVIDIA GPU and driver"
 GROUP: Group = "driver"
@@ -18,7 +16,7 @@ LOOKED_AT = (
 _LOADER_KNOWS = "libcuda.so.1: none on the loader's path"
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     kernel, copies = driver.kernel_version(machine), driver.libcudas(machine)
     libcudas = [copy for copy in copies if not driver.is_stub(copy)]
     if driver.is_wsl(machine):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusions, Group, error, healthy, unknown
 
 TITLE = "kernel module and libcuda"
 GROUP: Group = "driver"
@@ -12,7 +12,7 @@ GROUP: Group = "driver"
 LOOKED_AT = (driver.PROC_VERSION, driver.MODULE_VERSION, "name of the libcuda.so.1 that the loader takes")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     kernel = driver.kernel_version(machine)
     libcuda = next((c for c in driver.libcudas(machine) if not driver.is_stub(c) and not driver.is_compat(c)), None)
     version = driver.version_of(libcuda) if libcuda else None

@@ -1,10 +1,8 @@
 """Is the driver's PTX compiler there, and of the driver's version?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver, loader
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown, warning
+from cuvet.doctor.probe import Conclusions, Group, healthy, unknown, warning
 
 TITLE = "PTX compiler of the driver"
 GROUP: Group = "driver"
@@ -13,7 +11,7 @@ _SONAME = "libnvidia-ptxjitcompiler.so.1"
 LOOKED_AT = (f"{_SONAME} on the loader's path", "the libcuda.so.1 that the loader takes")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     libcuda = next((c for c in driver.libcudas(machine) if not driver.is_stub(c)), None)
     if libcuda is None:
         yield unknown("there is no driver")

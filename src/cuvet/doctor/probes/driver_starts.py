@@ -1,11 +1,9 @@
 """What cuInit itself answers, where no other probe says why it fails."""
 
-from collections.abc import Iterator
-
 from cuvet.catalog import status_name
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 
 TITLE = "cuInit"
 GROUP: Group = "driver"
@@ -14,7 +12,7 @@ SYSTEM_NOT_READY = 802
 _EXPLAINED = (driver.STUB_LIBRARY, driver.NO_DEVICE, driver.SYSTEM_DRIVER_MISMATCH, driver.COMPAT_NOT_SUPPORTED)
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     cuda = machine.state.cuda
     if (cuda.path is None and "cannot open shared object" in cuda.error) or not (cuda.path or cuda.error):
         yield unknown("there is no libcuda.so.1 to ask", "dlopen libcuda.so.1")

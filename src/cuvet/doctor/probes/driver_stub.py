@@ -1,11 +1,9 @@
 """Is the toolkit's stub of libcuda, made for linking only, in front of the driver's?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver, loader
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown, warning
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown, warning
 
 TITLE = "stub of libcuda"
 GROUP: Group = "driver"
@@ -13,7 +11,7 @@ GROUP: Group = "driver"
 LOOKED_AT = ("libcuda.so.1 and libcuda.so in every directory of the loader's path", "cuInit")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     copies, cuda = driver.libcudas(machine), machine.state.cuda
     refused = cuda.path is not None and cuda.status == driver.STUB_LIBRARY
     if not copies:

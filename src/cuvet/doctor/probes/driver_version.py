@@ -1,10 +1,8 @@
 """Does the driver support the CUDA version that the program, or an installed framework, was built for?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver, runtimes
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, note, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, note, unknown
 from cuvet.doctor.runtimes import Runtime
 
 TITLE = "driver and CUDA versions"
@@ -13,7 +11,7 @@ GROUP: Group = "driver"
 LOOKED_AT = ("cuDriverGetVersion", "libcudart of the program", "CUDA version of the installed frameworks")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     supported, found = driver.supported_cuda(machine), runtimes.find(machine)
     if supported is None:
         yield unknown("the driver does not say which CUDA it supports")

@@ -1,10 +1,8 @@
 """Under WSL: is the libcuda of the Windows driver on the loader's path, under both of its names?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver, loader
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 from cuvet.sonames import DRIVER
 
 TITLE = "libcuda under WSL"
@@ -14,7 +12,7 @@ _NAMES = (DRIVER, "libcuda.so")
 LOOKED_AT = ("/proc/sys/kernel/osrelease", driver.WSL_LIBRARIES, *_NAMES)
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     if not driver.is_wsl(machine):
         yield healthy("not WSL", LOOKED_AT[0])
         return

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, note, unknown
+from cuvet.doctor.probe import Conclusions, Group, healthy, note, unknown
 
 TITLE = "builds without CUDA"
 GROUP: Group = "frameworks"
@@ -18,7 +18,7 @@ _FIXES = {
 }
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     if python.interpreter(machine) is None:
         yield healthy("not a Python program")
         return

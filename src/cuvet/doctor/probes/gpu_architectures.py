@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver, frameworks
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 from cuvet.image import compatibility, files
 from cuvet.image.entries import Entry
 from cuvet.image.verdicts import Verdict, verdict
@@ -17,7 +17,7 @@ _COMPILES_ITSELF = "JAX"
 LOOKED_AT = ("device code in the frameworks' libraries, or in the program", "compute capability of the visible GPUs")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     devices = {each.compute_capability: each.name for each in machine.state.cuda.devices if each.compute_capability}
     owners = [(who, path, entries) for who, path in _files(machine) if (entries := _entries(machine, path))]
     if not devices:

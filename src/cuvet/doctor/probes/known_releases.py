@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,7 @@ import msgspec
 import cuvet
 from cuvet.doctor import cudnn, frameworks, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy
 from cuvet.doctor.python import Distribution
 
 TITLE = "releases known to be broken"
@@ -49,7 +48,7 @@ def releases() -> tuple[Release, ...]:
     return tuple(msgspec.json.decode(path.read_bytes(), type=_File).releases)
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     installed = python.distributions(machine)
     found = [(each, installed[each.distribution]) for each in releases() if _is_installed(machine, each, installed)]
     for release, distribution in found:

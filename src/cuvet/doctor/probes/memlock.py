@@ -1,11 +1,10 @@
 """How much memory may the program lock, where it needs that for RDMA?"""
 
 import re
-from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, note, unknown
+from cuvet.doctor.probe import Conclusions, Group, healthy, note, unknown
 
 TITLE = "limit on locked memory"
 GROUP: Group = "memory"
@@ -15,7 +14,7 @@ _RDMA = "/sys/class/infiniband"
 _LITTLE = 64 << 20
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     found = re.search(r"^Max locked memory\s+(\S+)", machine.read_text(_LIMITS) or "", re.MULTILINE)
     devices = machine.names(_RDMA)
     if not found:

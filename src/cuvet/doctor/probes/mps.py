@@ -1,9 +1,7 @@
 """Would the program run through a Multi-Process Service?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, note
+from cuvet.doctor.probe import Conclusions, Group, healthy, note
 
 TITLE = "Multi-Process Service"
 GROUP: Group = "devices"
@@ -12,7 +10,7 @@ _VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
 _DEFAULT = "/tmp/nvidia-mps"
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     directory = machine.environ.get(_VARIABLE) or _DEFAULT
     if not machine.exists(f"{directory}/control"):
         yield healthy("no MPS control daemon", _VARIABLE, f"{directory}/control")

@@ -4,12 +4,10 @@ libnvJitLink.so.12 adds functions with the CUDA version in their names (``__nvJi
 soname: an older copy in front leaves them undefined (https://github.com/pytorch/pytorch/issues/134929).
 """
 
-from collections.abc import Iterator
-
 from cuvet.doctor import cudnn, elf, frameworks, loader, python
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy
 
 TITLE = "libnvJitLink for cuSPARSE and cuSOLVER"
 GROUP: Group = "libraries"
@@ -21,7 +19,7 @@ LOOKED_AT = (
 )
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     needing = {
         each.needed_by: each
         for path in _roots(machine)

@@ -14,7 +14,7 @@ from functools import cache
 from cuvet.doctor import cudnn, frameworks, loader, python
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy
 
 TITLE = "NVRTC and its builtins"
 GROUP: Group = "libraries"
@@ -24,7 +24,7 @@ LOOKED_AT = ("libnvrtc.so.* in Python packages and on the loader's path", "libnv
 _NAME = re.compile(rb"libnvrtc-builtins\.so\.\d+\.\d+")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     found = [copy for copy in _libraries(machine) if copy]
     for copy in found:
         yield _conclusion(machine, copy)

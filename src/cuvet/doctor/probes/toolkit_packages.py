@@ -8,7 +8,7 @@ from cuvet.doctor import cudnn, driver, frameworks, loader, python
 from cuvet.doctor.frameworks import Framework
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, warning
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, healthy, warning
 from cuvet.doctor.python import Distribution
 
 TITLE = "CUDA packages of one toolkit"
@@ -22,14 +22,14 @@ LOOKED_AT = (
 _TOOLKIT = re.compile(r"lib(cublas|cublasLt|cudart|cusparse|cusolver|cufft|curand)\.so\.\d+")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     problems = [*_overwritten(machine), *_in_front(machine)]
     yield from problems
     if not problems:
         yield healthy("NVIDIA's Python packages do not overlap, and no older toolkit comes in front of them")
 
 
-def _overwritten(machine: Machine) -> Iterator[Conclusion]:
+def _overwritten(machine: Machine) -> Conclusions:
     """Packages such as nvidia-cudnn-cu12 and nvidia-cudnn-cu13, whose files have the same paths: the one installed last wins."""
     groups: dict[tuple[str, str], list[Distribution]] = {}
     for package in python.distributions(machine).values():
@@ -82,7 +82,7 @@ def _files_of(machine: Machine, package: Distribution, shared: tuple[str, ...]) 
     return all(machine.is_file(path) and machine.stat(path).st_size == size for path, size in sizes.items())
 
 
-def _in_front(machine: Machine) -> Iterator[Conclusion]:
+def _in_front(machine: Machine) -> Conclusions:
     """Libraries of another toolkit, on LD_LIBRARY_PATH, that a framework gets in place of its own packages' newer ones."""
     for framework in frameworks.installed(machine):
         older = list(_older_than_own(machine, framework))

@@ -3,11 +3,9 @@
 How CUDA_VISIBLE_DEVICES is read: CUDA Programming Guide, "CUDA Environment Variables".
 """
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, error, healthy, note, unknown, warning
+from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, note, unknown, warning
 from cuvet.doctor.state import Gpu
 
 TITLE = "visible devices"
@@ -17,7 +15,7 @@ _VARIABLE = "CUDA_VISIBLE_DEVICES"
 LOOKED_AT = (_VARIABLE, "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "cuDeviceGetCount", "NVML")
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     cuda, gpus = machine.state.cuda, machine.state.nvml.gpus
     if cuda.status not in (0, driver.NO_DEVICE) or not driver.is_present(machine):
         yield unknown("the driver does not start, so that no device can be seen")

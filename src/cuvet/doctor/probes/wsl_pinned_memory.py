@@ -1,10 +1,8 @@
 """Under WSL: is pinned memory limited?"""
 
-from collections.abc import Iterator
-
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, note
+from cuvet.doctor.probe import Conclusions, Group, healthy, note
 
 TITLE = "pinned memory under WSL"
 GROUP: Group = "memory"
@@ -12,7 +10,7 @@ GROUP: Group = "memory"
 _RELEASE = "/proc/sys/kernel/osrelease"
 
 
-def probe(machine: Machine) -> Iterator[Conclusion]:
+def probe(machine: Machine) -> Conclusions:
     if not driver.is_wsl(machine):
         yield healthy("not WSL", _RELEASE)
         return
