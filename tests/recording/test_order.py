@@ -246,7 +246,7 @@ def delivered(directory: Path, records: bytes) -> int:
     found, count = Ordering(Recording(path), repeats=True), 0
     for item in found.poll():
         if isinstance(item, Boundary):
-            found.steady = True
+            found.after_period(True)
         count += isinstance(item, CallRecord)
     assert found._batches == {}
     return count
@@ -310,7 +310,7 @@ def test_a_fork_or_a_pending_call_ends_a_repetition(tmp_path: Path) -> None:
         found, items = Ordering(Recording(tmp_path / "1000-1.cuvet"), repeats=True), []
         for item in found.poll():
             if isinstance(item, Boundary):
-                found.steady = True
+                found.after_period(True)
             elif isinstance(item, CallRecord | Fork):
                 items.append(item)
         numbers = given(items)

@@ -105,6 +105,13 @@ def test_calls_are_alike_but_for_times_numbers_and_generations(tmp_path: Path) -
     assert len(np.unique(like)) == len(like)
 
 
+def test_calls_are_compared_up_to_their_ends(tmp_path: Path) -> None:
+    """Not with what follows them."""
+    short, other = w.call("cuCtxSynchronize"), w.call("cuInit", [7])
+    like, _ = columns(tmp_path, [short, short, other, short, made(), short])
+    assert like[0] == like[1] == like[3] == like[5]
+
+
 def test_what_a_written_argument_does_not_mask(tmp_path: Path) -> None:
     """Bits beyond the arguments, and words of objects, outputs and pointers."""
     like, _ = columns(tmp_path, [made(), *(made(**each) for each in OTHER.values())], written=(1 << 64) - 1 - 0b111)

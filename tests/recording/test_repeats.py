@@ -161,7 +161,7 @@ def delivered(path: Path, repeats: bool) -> int:
     ordering = Ordering(Recording(path), repeats=repeats)
     count = 0
     for item in ordering.poll():
-        ordering.steady = True
+        ordering.after_period(True)
         count += isinstance(item, CallRecord)
     return count
 

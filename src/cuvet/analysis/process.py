@@ -80,8 +80,8 @@ class ProcessAnalysis:
         if self.model is None:
             self.model = self._first_model(running)
         if isinstance(item, Boundary):
-            self._ordering.steady = self.model is not None and self._steady.after(
-                item, self.model, self._told + self.judge.contradicted
+            self._ordering.after_period(
+                self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
             )
         elif self.model is None:
             if not isinstance(item, Skipped):

@@ -27,7 +27,7 @@ from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, decode
-from cuvet.recording.repeats import ROW, Boundary, Repeats, Skipped, likeness
+from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, likeness
 
 SLACK_NS = 50_000_000
 
@@ -37,7 +37,6 @@ _MOST_ALIKE = 1 << 17
 _ENDS = ENDS | {Verb.RESETS, Verb.RELEASES}
 _MAKES = MAKES | {Verb.RETURNS, Verb.REGISTERS, Verb.RETAINS}
 _NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
 _EVER = (1 << 64) - 1
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
@@ -109,7 +108,7 @@ def _is_repeatable(entry_point: EntryPoint) -> bool:
 
 class Ordering:
     """``poll`` gives what is new. ``counted`` is how many calls were read, decoded or not. With ``repeats`` not all repetitions of the
-    same calls are given (``repeats.py``); whoever judges them sets ``steady`` after each ``Boundary``."""
+    same calls are given (``repeats.py``); whoever judges them calls ``after_period``."""
 
     def __init__(self, recording: Recording, *, repeats: bool = False) -> None:
         self.recording = recording
@@ -124,13 +123,8 @@ class Ordering:
         self._forks_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
 
-    @property
-    def steady(self) -> bool:
-        """Whether the last repetitions left the state as it was."""
-        return self._repeats is not None and self._repeats.steady
-
-    @steady.setter
-    def steady(self, steady: bool) -> None:
+    def after_period(self, steady: bool) -> None:
+        """Told after each ``Boundary``: whether the last repetitions left the state as it was."""
         if self._repeats is not None:
             self._repeats.steady = steady
 
@@ -207,12 +201,12 @@ class Ordering:
     def _first_alike(self, batch: Batch, indices: Array, ended: Array) -> Array:
         """Of some calls, those that are the first of their like; ``ended``: when others of the batch ended something."""
         calls = batch.calls[indices]
-        like = calls["entry_point"] + (self._ended + np.searchsorted(ended, calls["entered"])).astype(np.uint64) * _MIX
-        like = (like ^ calls["context"]) * _MIX
+        like = calls["entry_point"] + (self._ended + np.searchsorted(ended, calls["entered"])).astype(np.uint64) * MIX
+        like = (like ^ calls["context"]) * MIX
         for position in range(int(calls["arguments"].max(initial=0))):
             having = np.flatnonzero(calls["arguments"] > position)
             words = batch.words(indices[having], np.full(len(having), layout.CALL.itemsize + 8 * position))
-            like[having] = (like[having] ^ words) * _MIX
+            like[having] = (like[having] ^ words) * MIX
         found, first = np.unique(like, return_index=True)
         fresh = [at for at, one in zip(first.tolist(), found.tolist(), strict=True) if one not in self._alike]
         if len(self._alike) > _MOST_ALIKE:

@@ -27,7 +27,7 @@ _LONGEST = 512
 """Bytes of a record that can be like another."""
 _PAST = 1 << 15
 """Calls that are remembered: more than three of the longest periods."""
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _LOW = np.uint64(0xFFFFFFFF)
 _FIXED = layout.CALL.itemsize // 8
@@ -67,7 +67,7 @@ def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tu
     """Two columns of some calls: their likeness, and a sum of the generations in them. ``repeatable`` says which of them can be like
     another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared."""
     calls = batch.calls[rows]
-    like = (batch.offsets[rows].astype(np.uint64) ^ _MIX) * _MIX
+    like = (batch.offsets[rows].astype(np.uint64) ^ MIX) * MIX
     generations = np.zeros(len(rows), np.uint64)
     able = np.flatnonzero(repeatable & (calls["size"] <= _LONGEST))
     calls, written = calls[able], written[able]
@@ -78,12 +78,12 @@ def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tu
     for position in range(longest):
         if position < _FIXED and position not in _COMPARED:
             continue
-        having = np.flatnonzero(calls["size"] > 8 * position) if position >= _FIXED else np.arange(len(able))
+        having = np.flatnonzero(calls["size"] > 8 * position)
         words = batch.words(rows[able[having]], np.int64(8 * position))
         if position >= _FIXED:
             place = position - _FIXED
             argument = place < arguments[having]
-            words[argument & ((written[having] >> np.uint64(min(place, 63))) & np.uint64(1) == 1)] = 0
+            words[argument & (written[having] >> np.uint64(place) & np.uint64(1) == 1)] = 0
             behind = place - arguments[having]
             in_objects = (behind >= 0) & (behind < 3 * objects[having])
             first_of_object = in_objects & (behind % 3 == 0)
@@ -91,10 +91,10 @@ def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tu
             first_of_output = (behind >= 0) & (behind < 2 * outputs[having]) & (behind % 2 == 0)
             with_generation = first_of_object | first_of_output
             generation = np.where(with_generation, words >> np.uint64(32), np.uint64(0))
-            sums[having] += generation * np.uint64((2 * position + 1) * int(_MIX) % (1 << 64))
+            sums[having] += generation * np.uint64((2 * position + 1) * int(MIX) % (1 << 64))
             told[having] &= ~(first_of_output & (words & np.uint64(0xFF00) != 0) & (generation == 0))
             words = np.where(with_generation, words & _LOW, words)
-        mixed = (found[having] ^ words) * _MIX
+        mixed = (found[having] ^ words) * MIX
         found[having] = mixed ^ (mixed >> _SHIFT)
     like[able[told]], generations[able[told]] = found[told], sums[told]
     return like, generations
@@ -188,9 +188,7 @@ class Repeats:
 
 
 def _agreeing(like: Array, generations: Array, begin: int, period: int) -> int:
-    """How many calls from ``begin`` on continue the repetition."""
-    if begin < 2 * period:
-        return 0
+    """How many calls from ``begin`` on continue the repetition, which ``2 * period`` calls or more precede."""
     other = (like[begin:] != like[begin - period : -period]) | _uneven(generations, begin, len(like), period)
     return int(np.argmax(other)) if other.any() else len(other)
 
@@ -228,7 +226,7 @@ def _distances(like: Array) -> Array:
     """How far back the same 16 calls were last; 0 if they are new."""
     grams = like.copy()
     for length in (1, 2, 4, 8):
-        mixed = grams * _MIX
+        mixed = grams * MIX
         mixed ^= mixed >> _SHIFT
         mixed[length:] += grams[:-length]
         grams = mixed
