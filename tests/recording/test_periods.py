@@ -118,6 +118,14 @@ def test_what_a_written_argument_does_not_mask(tmp_path: Path) -> None:
     assert len(np.unique(like)) == len(like)
 
 
+def test_words_behind_objects_and_outputs_are_compared_whole(tmp_path: Path) -> None:
+    for fields in ({"outputs": []}, {"objects": []}, {"outputs": [], "objects": []}, {}):
+        pointers = [made(**fields, pointers=[word]) for word in (0xD0, 0xD0 + (1 << 32), 0xD1)]
+        like, generations = columns(tmp_path, pointers)
+        assert len(np.unique(like)) == 3
+        assert len(np.unique(generations)) == 1
+
+
 def test_generations_are_told_apart_by_their_place(tmp_path: Path) -> None:
     changes = [objects(0, 3, 2), objects(1, 3, 2), outputs(0, 2, 2), outputs(1, 2, 2)]
     _, generations = columns(tmp_path, [made(), made(number=9), *(made(**each) for each in changes)])
@@ -310,6 +318,18 @@ def test_what_is_not_steady_is_given() -> None:
     places = [at for at, each in enumerate(found) if not isinstance(each, int)]
     assert places[0] == 19
     assert {after - before for before, after in pairwise(places)} == {5}  # after each period of four
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 9])
+def test_periods_end_where_they_do_however_calls_come_in(size: int) -> None:
+    rows, repeats = rows_of([1, 2, 3, 4] * 60), Repeats()
+    found: list[object] = []
+    for begin, end in pairwise([0, 64, *range(64 + size, 240, size), 240]):
+        for item in repeats.take(rows[begin:end]):
+            found += [item] if isinstance(item, tuple) else item["number"].tolist()
+    places = [found[at - 1] for at, each in enumerate(found) if each == Boundary(False)]
+    assert places == [*range(19 + 3, 240, 4)]
+    assert [each for each in found if isinstance(each, int)] == [*range(240)]
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -90,8 +90,8 @@ def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tu
             behind -= 3 * objects[having]
             first_of_output = (behind >= 0) & (behind < 2 * outputs[having]) & (behind % 2 == 0)
             with_generation = first_of_object | first_of_output
-            generation = np.where(with_generation, words >> np.uint64(32), np.uint64(0))
-            sums[having] += generation * np.uint64((2 * position + 1) * int(MIX) % (1 << 64))
+            generation = (words >> np.uint64(32)) * with_generation
+            sums[having] += generation * np.uint64(pow(int(MIX), position, 1 << 64))
             told[having] &= ~(first_of_output & (words & np.uint64(0xFF00) != 0) & (generation == 0))
             words = np.where(with_generation, words & _LOW, words)
         mixed = (found[having] ^ words) * MIX
@@ -119,7 +119,6 @@ class Repeats:
         self._period = 0
         self._phase = 0
         self._held: list[Array] = []
-        self._held_calls = 0
         self.steady = False
         """Set by who judges the calls, after a ``Boundary``."""
 
@@ -157,19 +156,15 @@ class Repeats:
             self._phase = (self._phase + step) % period
             if not self._phase:
                 yield Boundary(False)
-        if at == len(rows):
-            return
         self._held.append(rows[at:])
-        self._held_calls += len(rows) - at
-        left_out = self._held_calls // period - KEPT
+        left_out = sum(map(len, self._held)) // period - KEPT
         if left_out > 0:
-            held = np.concatenate(self._held)[left_out * period :]
-            self._held, self._held_calls = [held], len(held)
+            self._held = [np.concatenate(self._held)[left_out * period :]]
             yield Skipped(left_out)
 
     def flush(self) -> Iterator[Array]:
         """What was held back; the repetition may go on."""
-        held, self._held, self._held_calls = self._held, [], 0
+        held, self._held = self._held, []
         yield from held
 
     def end(self) -> Iterator[Array]:
@@ -208,8 +203,7 @@ def _runs(like: Array, generations: Array, begin: int) -> Iterator[_Run]:
     changes = np.flatnonzero(distance[1:] != distance[:-1]) + 1
     starts, ends = np.append(0, changes), np.append(changes, len(distance))
     periods = distance[starts]
-    long_enough = (ends - starts >= 3 * periods) & (ends - starts >= 8)
-    worth = (periods > 0) & (periods <= MOST_CALLS) & (long_enough | (ends == len(distance)))
+    worth = (periods > 0) & (periods <= MOST_CALLS) & ((ends - starts >= 8) | (ends == len(distance)))
     for start, end, period in zip(starts[worth].tolist(), ends[worth].tolist(), periods[worth].tolist(), strict=True):
         first, last = max(begin + start, 2 * period), begin + end
         if first >= last:
@@ -218,7 +212,7 @@ def _runs(like: Array, generations: Array, begin: int) -> Iterator[_Run]:
         bounds = np.concatenate([[first - 1], breaks, [last]])
         longest = int(np.argmax(np.diff(bounds)))
         first, last = int(bounds[longest]) + 1, int(bounds[longest + 1])
-        if last - first >= 3 * period or last == len(like) > first:
+        if last - first >= 3 * period or last == len(like):
             yield _Run(first, last, period)
 
 

@@ -55,13 +55,12 @@ def _of_pdb(tables: Metadata, row: int) -> list[Point]:
             document = blob.unsigned()
             continue
         offset += delta
-        lines = blob.unsigned()
-        columns = blob.signed() if lines else blob.unsigned()
+        lines, columns = blob.unsigned(), blob.unsigned()  # columns may have a sign, but are 0 with and without
         if not (lines or columns):
             points.append(Point(offset, "", 0))
             continue
         line += blob.signed() if shown else blob.unsigned()
-        blob.signed() if shown else blob.unsigned()  # the column
+        blob.unsigned()  # the column
         shown = True
         points.append(Point(offset, _document(tables, document), line))
     return points
@@ -81,10 +80,10 @@ def _of_mdb(data: bytes, row: int) -> list[Point]:
     line_base, line_range, opcode_base = unpack("<iii", data, 0x60)
     if not (line_range > 0 and 0 < opcode_base < 256):
         raise BadAssembly("a table of lines that cannot be")
-    for number in range(min(methods, len(data) // 12)):
+    for number in range(methods):
         token, _, start = unpack("<III", data, methods_at + 12 * number)
         if token & 0xFFFFFF == row:
-            files = [_source(data, sources_at + 8 * each) for each in range(min(sources, len(data) // 8))]
+            files = [_source(data, sources_at + 8 * each) for each in range(sources)]
             return _run(_Leb(data[start : start + _MOST_PROGRAM_BYTES]), files, line_base, line_range, opcode_base)
     return []
 
@@ -97,7 +96,7 @@ class _Leb(Blob):
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80 or shift > 28:
+            if byte < 0x80 or shift >= 35:
                 value &= 0xFFFFFFFF
                 return value - (value >> 31 << 32)
 
