@@ -234,6 +234,31 @@ def test_a_chunk_that_was_not_written_is_looked_at_once_after_the_end(tmp_path: 
     assert numbers(recording) == []
 
 
+def test_chunks_that_were_never_written_are_counted_over_all_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to so many; flight recorders are none of them."""
+    monkeypatch.setattr(reader, "MOST_ABSENT", 3)
+    empty, said = b"\0" * w.CHUNK_BYTES, "4 of the first {} chunks were never written; what follows is not read"
+    rings = [w.flight({}, thread=at) for at in range(5)]
+    for running in (True, False):
+        recording = Recording(w.write(tmp_path, [empty, empty, *rings]))
+        assert (numbers(recording, running=running), recording.problems) == ([], [])
+        w.write(tmp_path, [empty, empty, *rings, empty, w.chunk(init(1))])
+        assert (numbers(recording, running=running), recording.problems) == ([1], [])
+        w.write(tmp_path, [empty, empty, *rings, empty, w.chunk(init(1)), empty, w.chunk(init(2))])
+        assert numbers(recording, running=running) == []
+        (problem,) = recording.problems
+        assert (problem.offset, problem.what) == (w.HEADER_BYTES + 9 * w.CHUNK_BYTES, said.format(10))
+
+
+def test_a_damaged_chunk_is_told_of_once(tmp_path: Path) -> None:
+    path = w.write(tmp_path, [w.chunk(init(1) + struct.pack("<IHH", 12, 1, 0)), w.chunk(init(2))])
+    recording = Recording(path)
+    assert [numbers(recording, running=running) for running in (True, True, False)] == [[1, 2], [], []]
+    assert [problem.what for problem in recording.problems] == ["a record does not fit its chunk"]
+
+
 def test_older_chunks_of_a_thread_are_left_alone_until_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the process runs they are read until they have nothing new; at its end once more."""
     reads, preadv = [], os.preadv
@@ -377,4 +402,4 @@ def test_records_of_one_size_are_found_in_few_passes(monkeypatch: pytest.MonkeyP
     chunk = b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in sizes).ljust(w.CHUNK_BYTES - 64, b"\0")
     words = np.frombuffer(bytes(64) + chunk, "<u4").reshape(1, -1)
     assert len(_whole_records(words, np.full(1, 64), np.full(1, w.CHUNK_BYTES))[0]) == 700
-    assert max(passes) == 4  # what does not repeat is not looked for far ahead
+    assert passes[:7] == [1, 2, 4, 2, 4, 2, 4]  # what does not repeat is not looked for far ahead

@@ -318,7 +318,9 @@ class Recording(SideTables):
         data = bytearray(len(group) * CHUNK_BYTES)
         held = self._read_chunks(descriptor, group, data)
         starts = np.array([chunk.position for chunk in group], np.int64)
-        at, sizes, ends, broken = _whole_records(np.frombuffer(data, "<u4").reshape(len(group), -1), starts, held)
+        at, sizes, ends, broken = _whole_records(
+            np.frombuffer(data, "<u4").reshape(len(group), CHUNK_BYTES // 4), starts, held
+        )
         if running:
             # What was written before a record's size became visible is visible to a second read.
             self._read_chunks(descriptor, group, data)

@@ -221,7 +221,7 @@ def _kernel_of_stub(symbol: str) -> str:
 
 def _is_kernel(frame: NativeFrame, kernel: str) -> bool:
     """Whether the frame is the host function that stands for the kernel: the caller of its stub."""
-    return bool(kernel) and (frame.symbol in (kernel, _plain_name(kernel)) or frame.function == demangle(kernel))
+    return bool(kernel) and frame.function == demangle(kernel)
 
 
 def _plain_name(symbol: str) -> str:
