@@ -92,6 +92,9 @@ QUIET: dict[str, object] = {"flags": 0}
         (["cuStreamCreate"], [(UNKNOWN, LIKE, {"returned": 900}), (0, LIKE, {"returned": 250})], [1, 2]),
         (["cuStreamCreate"], [(0, LIKE, {"returned": 900}), (0, LIKE, {"returned": 250})], [2, 1]),
         (["cuStreamCreate"], [(0, LIKE, {"returned": 0}), (0, LIKE, {"returned": 250})], [1, 2]),
+        (["cuStreamCreate"], [(UNKNOWN, LIKE, {}), (0, LIKE, {"returned": 0}), (0, LIKE, {})], [1, 2, 3]),
+        # The last of many arguments of a library's call.
+        (["cublasSetStream"], [(0, LIKE, {"args": [*range(12), at], "flags": 0}) for at in (1, 2, 1)], [1, 2]),
         # An unknown call ends nothing.
         (["cuStreamDestroy", "cublasSetStream"], [(1, LIKE, QUIET), (UNKNOWN, LIKE, QUIET), (1, LIKE, QUIET)], [1]),
         (["cuStreamDestroy", "cublasSetStream"], [(1, LIKE, QUIET), (0, LIKE, {}), (1, LIKE, QUIET)], [1, 2, 3]),
@@ -127,9 +130,9 @@ def test_library_calls_that_were_seen_are_forgotten_after_so_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Chunk by chunk: they are forgotten when there are more than that."""
+    assert module._MOST_ALIKE == 1 << 17
     monkeypatch.setattr(module, "_MOST_ALIKE", most)
     monkeypatch.setattr(reader, "GROUP", 1)
-    assert most == 3 or module._MOST_ALIKE == 131072
     chunks = [
         b"".join(
             w.call("cublasSetStream", [word, 7], number=10 * at + place, entered=1000 * at + place, flags=0)
@@ -167,6 +170,12 @@ def test_a_fork_of_a_process_without_calls_is_given_at_once(tmp_path: Path) -> N
     found = ordering(tmp_path, w.fork(50, ticks=SLACK_NS * 4))
     assert given(found.poll(running=True)) == [-50]
     assert given(found.poll()) == []
+
+
+def test_calls_of_one_instant_are_given_by_their_numbers(tmp_path: Path) -> None:
+    records = [w.call(LIKE, thread=at, number=number, entered=100) for at, number in ((1, 5), (2, 3), (3, 5), (4, 4))]
+    found = [(call.thread, call.number) for call in ordering(tmp_path, *records).poll() if isinstance(call, CallRecord)]
+    assert found == [(2, 3), (4, 4), (1, 5), (3, 5)]
 
 
 def test_forks_keep_their_places_over_several_polls(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ class Ordering:
         rows = np.zeros(len(forks), ROW)
         rows["instant"], rows["source"], rows["special"] = [fork.ticks for fork in forks], _FORK, True
         rows["row"] = np.arange(self._forks_taken, self._forks_taken + len(forks))
-        rows["offset"] = -1 - rows["row"]
+        rows["offset"] = -rows["row"]
         self._forks_taken += len(forks)
         self._add(rows)
 

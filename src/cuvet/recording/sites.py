@@ -238,8 +238,7 @@ def _runtime_api(name: str) -> str | None:
         return "cudaLaunchKernel"
     if not name.startswith("cuda"):
         return None
-    runtime = catalog.runtime()
-    entry_point = runtime.by_symbol.get(name) or runtime.by_symbol.get(re.sub(r"_pt[sd][sz]$", "", name))
+    entry_point = catalog.runtime().by_symbol.get(re.sub(r"_pt[sd][sz]$", "", name))
     return entry_point.name if entry_point else None
 
 
@@ -251,7 +250,7 @@ def _internal(frame: NativeFrame, name: str) -> bool:
 
 
 def _is_nameless(frame: NativeFrame) -> bool:
-    return not (frame.symbol or frame.module) and frame.function.startswith("0x")
+    return not frame.module and frame.function.startswith("0x")
 
 
 def _with_names(frames: Iterable[NativeFrame]) -> Iterator[NativeFrame]:

@@ -155,7 +155,7 @@ class ElfSymbols:
         frames = tuple(
             NativeFrame(each.symbol, demangle(each.symbol), each.full_path or None, each.line or None, self.path)
             for each in found
-            if each.symbol and each.symbol != "?"
+            if each.symbol not in ("", "?")
         )
         return frames if frames and frames[-1].file else (self.function(address),)
 
@@ -182,7 +182,8 @@ class ElfSymbols:
         """Functions by address, and where in the file their names are."""
         empty = (np.empty(0, _SYMBOL), 0, 0)
         section = self._elf and (self._elf.section(".symtab") or self._elf.section(".dynsym"))
-        if not self._elf or not section or section.link >= len(self._elf.sections):
+        sections = self._elf.sections if self._elf else ()
+        if not section or section.link >= len(sections):
             return empty
         try:
             data = self._read(section.offset, min(section.contents.size, MOST_SYMBOL_BYTES))
@@ -190,7 +191,7 @@ class ElfSymbols:
             return empty
         symbols = np.frombuffer(data, _SYMBOL, len(data) // _SYMBOL.itemsize)
         functions = symbols[np.isin(symbols["info"] & 15, _FUNCTION_TYPES) & (symbols["value"] != 0)]
-        strings = self._elf.sections[section.link]
+        strings = sections[section.link]
         return functions[np.argsort(functions["value"], kind="stable")], strings.offset, strings.contents.size
 
     def _symbol(self, address: int) -> str:
@@ -343,7 +344,7 @@ def _in_this_process(symbol: str) -> str:
 def without_signature(function: str) -> str:
     """``ns::f<int>`` of ``void ns::f<int>(float*) const``."""
     end = function.rfind(")")
-    if end < 0 or "{" in function[end:]:
+    if end < 0 or "}" in function[end:]:
         return function
     start = end
     depth = 1
