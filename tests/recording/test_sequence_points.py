@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import sys
 from pathlib import Path
 
 import pytest
 
-from cuvet.recording.assembly import BadAssembly
+from cuvet.recording.assembly import Assembly, BadAssembly
+from cuvet.recording.managed_lines import ManagedLines
 from cuvet.recording.sequence_points import Point, lines_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 import assemblies as a
-from test_managed_lines import COPY, END, FAR, FURTHER, LINE, SOURCE, mdb
+from test_managed_lines import COPY, END, FAR, FURTHER, LINE, PROGRAM, SOURCE, SYNCHRONIZE, mdb
 
 A, B = "/src/a.cs", "/src/b.cs"
 
@@ -171,6 +173,26 @@ def test_methods_of_mono_are_found_by_their_rows() -> None:
     assert [point.offset for point in found(7)] == [1, 3, 6]
     assert [point.offset for point in found(0x123456)] == [2, 5]
     assert found(9) == found(1) == []
+
+
+def test_a_call_on_no_line_has_none(tmp_path: Path) -> None:
+    program = Path(shutil.copy(PROGRAM, tmp_path))
+    methods = len(Assembly(program.read_bytes()).methods)
+    for points, place in (([0, 0, 5, 41, 9], (A, 41)), ([0, 0, 5, 41, 9, 1, 0, 0], None), ([0, 0, 0], None)):
+        program.with_suffix(".pdb").write_bytes(pdb(*[bytes([SIGNATURE, *points])] * methods))
+        found = ManagedLines([program]).of_call("Work.Pipeline.Wait/1", SYNCHRONIZE, None)
+        assert found == ("Program.exe", place)
+
+
+def test_a_point_after_the_call_is_not_of_it(tmp_path: Path) -> None:
+    program = Path(shutil.copy(PROGRAM, tmp_path))
+    assembly = Assembly(program.read_bytes())
+    (method,) = (each for each in assembly.methods if each.name == "Work.Pipeline.Wait/1")
+    (call,) = assembly.calls(method)
+    for first, place in ((call.offset, (A, 41)), (call.offset + 1, None)):
+        points = bytes([SIGNATURE, first, 0, 5, 41, 9])
+        program.with_suffix(".pdb").write_bytes(pdb(*[points] * len(assembly.methods)))
+        assert ManagedLines([program]).of_call("Work.Pipeline.Wait/1", SYNCHRONIZE, None) == ("Program.exe", place)
 
 
 def test_what_begins_as_neither_is_no_file_of_symbols() -> None:

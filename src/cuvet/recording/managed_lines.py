@@ -49,8 +49,7 @@ class ManagedLines:
         if found[0][0].lines is None:
             self.without_symbols[found[0][0].path.name] = None
         places = [self._place(file, method, callee) for file, method in found]
-        told = {place for place in places if place is not None}
-        return found[0][0].path.name, told.pop() if len(places) == 1 and told else None
+        return found[0][0].path.name, places[0] if len(places) == 1 else None
 
     @property
     def _files(self) -> list[_File]:
@@ -76,7 +75,7 @@ class ManagedLines:
 
     def _is(self, site: CallSite, callee: Callee) -> bool:
         if isinstance(callee, Native):
-            return any(method.imported in callee for _, method in self._methods(site.callee) if method.imported)
+            return any(method.imported in callee for _, method in self._methods(site.callee))
         return site.callee == callee
 
     def _called_through_another(self, file: _File, method: Method, callee: Callee) -> bool:
