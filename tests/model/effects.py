@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.rules.states import state
@@ -61,26 +60,22 @@ def _effect(entry_point: EntryPoint, situation: s.Situation | None) -> str:
     return "\n".join(f"    {line}" for line in state(model) if line not in before)
 
 
-def text() -> str:
-    return HEAD + "\n".join(_blocks()) + "\n"
+def entry_points() -> tuple[EntryPoint, ...]:
+    return tuple(each for each in driver().entry_points if plan(each))
 
 
-def _blocks() -> Iterator[str]:
-    alike: dict[str, list[str]] = {}
-    for entry_point in driver().entry_points:
-        if not plan(entry_point):
-            continue
+def blocks(entry_points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:
+    """The name of each, and what is said of it."""
+    for entry_point in entry_points:
         usual = _effect(entry_point, None)
         effects: dict[str, list[str]] = {usual: ["ordinarily"]}
         for situation in SITUATIONS:
             effect = _effect(entry_point, situation)
             if effect != usual:
                 effects.setdefault(effect, []).append(situation.__name__.replace("_", " "))
-        block = "\n".join(f"  {', '.join(names)}:\n{effect or '    nothing'}" for effect, names in effects.items())
-        alike.setdefault(block, []).append(entry_point.name)
-    for block, names in alike.items():
-        yield f"\n{textwrap.fill(' '.join(names), 138)}\n{block}"
+        lines = (f"  {', '.join(names)}:\n{effect or '    nothing'}" for effect, names in effects.items())
+        yield entry_point.name, "\n".join(lines)
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    FILE.write_text(s.together(HEAD, blocks(entry_points())), encoding="utf-8")

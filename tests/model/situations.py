@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cuvet.catalog import EntryPoint, recorded
@@ -232,30 +233,52 @@ def _answer(model: Model, call: Call) -> str:
     return ", ".join((" or ".join(map(str, said.statuses)) + ("!" if said.undefined else ""), *words, *rules))
 
 
-def text() -> str:
-    return HEAD + "\n".join(_blocks()) + "\n"
+def together(head: str, blocks: Iterable[tuple[str, str]]) -> str:
+    """The text of a file: names of entry points of which the same is said stand together."""
+    alike: dict[str, list[str]] = {}
+    for name, block in blocks:
+        alike.setdefault(block, []).append(name)
+    written = (f"\n{textwrap.fill(' '.join(names), 138)}\n{block}\n" for block, names in alike.items())
+    return head + "".join(written)
 
 
-def _blocks() -> Iterator[str]:
-    """Entry points that are answered alike stand together."""
+def apart(text: str) -> dict[str, str]:
+    """What such a text says, by name of the entry point."""
+    found = {}
+    for block in text.rstrip("\n").split("\n\n")[1:]:
+        names, _, _ = block.partition("\n  ")
+        found.update(dict.fromkeys(names.split(), block[len(names) + 1 :]))
+    return found
+
+
+def by_noun(entry_points: Iterable[EntryPoint]) -> dict[str, list[EntryPoint]]:
+    """Those of the driver by the first word of their names, others by library."""
+    found: dict[str, list[EntryPoint]] = {}
+    for each in entry_points:
+        noun = re.match("cu[A-Z]+[a-z]*", each.name) if each.api == "driver" else None
+        found.setdefault(noun[0] if noun else each.api, []).append(each)
+    return found
+
+
+def entry_points() -> tuple[EntryPoint, ...]:
+    return tuple(each for each in recorded() if each.api == "driver" or each.roles)
+
+
+def blocks(entry_points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:
+    """The name of each, and what is said of it."""
     ordinary = start(None)
     others = {situation.__name__.replace("_", " "): start(situation) for situation in SITUATIONS}
     others["not initialised"] = (Model(complete=True), ordinary[1])
-    alike: dict[str, list[str]] = {}
-    for entry_point in (each for each in recorded() if each.api == "driver" or each.roles):
+    for entry_point in entry_points:
         usual = _answer(ordinary[0], call_of(entry_point, ordinary[1]))
         answers: dict[str, list[str]] = {}
         for name, (model, handles) in others.items():
             answer = _answer(model, call_of(entry_point, handles))
             if answer != usual and answer.partition(",")[0] != OF_ALL.get(name):
                 answers.setdefault(answer, []).append(name)
-        block = "\n".join(
-            (f"  ordinarily: {usual}", *(f"  {', '.join(names)}: {each}" for each, names in answers.items()))
-        )
-        alike.setdefault(block, []).append(entry_point.name)
-    for block, names in alike.items():
-        yield f"\n{textwrap.fill(' '.join(names), 138)}\n{block}"
+        lines = (f"  ordinarily: {usual}", *(f"  {', '.join(names)}: {each}" for each, names in answers.items()))
+        yield entry_point.name, "\n".join(lines)
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    FILE.write_text(together(HEAD, blocks(entry_points())), encoding="utf-8")

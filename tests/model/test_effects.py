@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
+import pytest
 
-from .effects import FILE, text
+from .effects import FILE, HEAD, blocks, entry_points
+from .situations import apart, by_noun, together
+
+TEXT = FILE.read_text(encoding="utf-8")
+NOUNS = by_noun(entry_points())
 
 
-def test_no_effect_has_changed() -> None:
+@pytest.mark.parametrize("noun", NOUNS)
+def test_no_effect_has_changed(noun: str) -> None:
     """If one was meant to: ``make generate``, and read what changed in the file."""
-    kept = FILE.read_text(encoding="utf-8").splitlines()
-    assert list(unified_diff(kept, text().splitlines(), "effects.txt", "now", lineterm="", n=2)) == []
+    kept = apart(TEXT)
+    now = dict(blocks(NOUNS[noun]))
+    assert now == {name: kept.get(name) for name in now}
+
+
+def test_the_file_has_nothing_else() -> None:
+    kept = apart(TEXT)
+    assert kept.keys() == {each.name for each in entry_points()}
+    assert together(HEAD, ((each.name, kept[each.name]) for each in entry_points())) == TEXT
