@@ -85,6 +85,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python -m tests.rules.states
 	$(BIN)/python -m tests.model.situations
 	$(BIN)/python -m tests.model.effects
+	$(BIN)/python -m tests.model.kinds_of_calls
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py
