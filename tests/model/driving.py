@@ -129,3 +129,8 @@ class Drive:
 
 def drive(model: Model | None = None) -> Drive:
     return Drive(Model(complete=True) if model is None else model)
+
+
+def array(*handles: int) -> bytes:
+    """As a call reads it."""
+    return b"".join(handle.to_bytes(8, "little") for handle in handles)

@@ -9,7 +9,7 @@ import pytest
 from cuvet.conformance.world import struct
 from cuvet.model import Model
 
-from .driving import Drive, drive
+from .driving import Drive, array, drive
 
 NOWHERE = 0xBEEF00
 INVALID_VALUE, DESTROYED, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, NOT_READY = 1, 709, 201, 400, 500, 600
@@ -388,10 +388,6 @@ def test_a_device_takes_its_own_pools_only(cu: Drive) -> None:
 # Graphs.
 
 EVENT_WAIT, EVENT_RECORD, KERNEL = 6, 7, 0
-
-
-def array(*handles: int) -> bytes:
-    return b"".join(handle.to_bytes(8, "little") for handle in handles)
 
 
 def test_an_event_node_needs_an_event(cu: Drive) -> None:

@@ -12,6 +12,7 @@ from cuvet.model.memory import MemoryTable
 from .driving import Drive, drive
 
 BLOCKING, NON_BLOCKING = 0, 1
+PAGE = 1 << 21
 
 
 @pytest.fixture
@@ -388,3 +389,96 @@ def test_memory_for_all_streams_is_not_attached_to_the_null_stream_with_no_flags
     memory = cu.cuMemAllocManaged(64, made)
     cu.cuStreamAttachMemAsync(0, memory, 0, 0)
     assert cu.prediction is not None and cu.prediction.statuses == statuses
+
+
+def test_a_range_that_dies_often_is_remembered_once() -> None:
+    table: MemoryTable[HostMemory] = MemoryTable(remembered=2)
+
+    def dies(at: int, size: int = 16) -> HostMemory:
+        memory = HostMemory(kind=Kind.HOST_MEMORY, handle=at, generation=1, number=1, size=size)
+        table.add(memory)
+        table.end(memory)
+        return memory
+
+    first, larger = dies(0), dies(100, 32)
+    assert table.at(0) is first
+    again = [dies(0) for _ in range(3)]
+    assert table.at(100) is larger and table.at(0) is again[-1]
+    smaller = dies(100)
+    assert table.at(100) is smaller and table.at(131) is None
+    assert table.at(0) is again[-1]
+    beside = dies(200)
+    assert table.at(0) is None and table.at(200) is beside
+
+
+def test_an_empty_range_overlaps_what_its_address_is_in(cu: Drive) -> None:
+    memory = cu.cuMemAlloc(64)
+    assert [each.handle for each in cu.model.overlapping_allocations(memory + 63, 0)] == [memory]
+    assert cu.model.overlapping_allocations(memory + 64, 0) == []
+
+
+def test_what_is_unmapped_is_what_lies_within_the_range(cu: Drive) -> None:
+    first, second, third = (0x7A0000000000 + at * PAGE for at in range(3))
+    handle = cu.cuMemCreate(PAGE, b"", 0)
+    for address in (first, second, third):
+        cu.cuMemMap(address, PAGE, 0, handle, 0)
+    cu.cuMemUnmap(first + 1, 2 * PAGE, status=0)
+    assert [allocation(cu, each).alive for each in (first, second, third)] == [True, False, True]
+    cu.cuMemUnmap(first, PAGE - 1, status=0)
+    assert allocation(cu, first).alive
+    cu.cuMemUnmap(first, PAGE)
+    assert not allocation(cu, first).alive
+    device = cu.cuMemAlloc(PAGE)
+    cu.cuMemUnmap(device, PAGE, status=0)
+    assert allocation(cu, device).alive
+
+
+def test_access_to_part_of_a_mapping_leaves_it_unknown_who_reaches_it(cu: Drive) -> None:
+    first, second = 0x7A0000000000, 0x7A0000000000 + PAGE
+    handle, access = cu.cuMemCreate(PAGE, b"", 0), struct("CUmemAccessDesc", location__type=1, location__id=0, flags=3)
+    for address in (first, second):
+        cu.cuMemMap(address, PAGE, 0, handle, 0)
+    cu.cuMemSetAccess(first, PAGE, access, 1, status=0)
+    assert allocation(cu, first).reached_from == frozenset({0}) and allocation(cu, second).reached_from == frozenset()
+    cu.cuMemSetAccess(first, PAGE, struct("CUmemAccessDesc", location__type=1, location__id=0, flags=0), 1, status=0)
+    assert allocation(cu, first).reached_from == frozenset()
+    cu.cuMemSetAccess(first, PAGE, struct("CUmemAccessDesc", location__type=2, location__id=0, flags=3), 1, status=0)
+    assert allocation(cu, first).reached_from == frozenset()
+    cu.cuMemSetAccess(first, 2 * PAGE - 1, access, 1, status=0)
+    assert allocation(cu, first).reached_from == frozenset({0}) and allocation(cu, second).reached_from is None
+    cu.cuMemSetAccess(first + 1, PAGE - 1, access, 1, status=0)
+    assert allocation(cu, first).reached_from is None
+    cu.cuMemMap(second + PAGE, PAGE, 0, handle, 0)
+    cu.cuMemSetAccess(second + PAGE, PAGE, access, 2, status=0)
+    assert allocation(cu, second + PAGE).reached_from is None
+
+
+def test_memory_of_a_pool_that_was_never_seen_is_on_no_known_device(cu: Drive) -> None:
+    known = cu.cuMemPoolCreate(struct("CUmemPoolProps", allocType=1, location__type=1, location__id=0))
+    for pool, device in ((known, 0), (0xBEEF00, None)):
+        found = allocation(cu, cu.cuMemAllocFromPoolAsync(64, pool, 0, status=0))
+        assert found.device == device
+        assert (found.pool is None) is (device is None)
+
+
+def test_a_variable_is_asked_for_again_and_is_the_same(cu: Drive) -> None:
+    module, library = cu.cuModuleLoadData(b"image"), cu.cuLibraryLoadData(b"image", 0, 0, 0, 0, 0, 0)
+    address, _ = cu.cuModuleGetGlobal(module, b"v\0")
+    found = allocation(cu, address)
+    cu.cuModuleGetGlobal(module, b"v\0", gives=address)
+    assert allocation(cu, address) is found and found.parent is cu.model.find(Kind.MODULE, module)
+    other, _ = cu.cuLibraryGetGlobal(library, b"v\0", gives=0x7B0000000000)
+    assert allocation(cu, other).parent is cu.model.find(Kind.CULIBRARY, library)
+    cu.cuModuleGetGlobal(module, b"w\0", gives=0)
+    assert cu.model.allocation_at(0) is None
+
+
+def test_a_use_that_has_no_place_in_an_order_endangers_nothing(cu: Drive) -> None:
+    """Work on a stream of which nothing is known."""
+    memory = allocation(cu, cu.cuMemAllocAsync(4096, 0))
+    cu.cuCtxSynchronize()
+    assert cu.call is not None
+    stray = Stream(kind=Kind.STREAM, handle=77, generation=1, number=77)
+    memory.uses[stray] = cu.call
+    cu.cuMemFree(memory.handle, status=0)
+    assert cu.model.endangered == {}

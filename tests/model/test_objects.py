@@ -6,9 +6,11 @@ import pytest
 
 from cuvet.catalog.roles import Kind
 from cuvet.conformance.world import struct
-from cuvet.model import Allocation, Context, Function, GraphExec, Model, SeenHandle, Stream
+from cuvet.model import Allocation, Context, Event, Function, GraphExec, Model, SeenHandle, Stream
+from cuvet.model.naming import words_named
+from cuvet.model.table import ObjectTable
 
-from .driving import Drive, drive
+from .driving import Drive, array, drive
 
 
 @pytest.fixture
@@ -266,3 +268,140 @@ def test_the_node_of_a_clone_is_of_the_type_of_its_original(cu: Drive) -> None:
     later = cu.cuGraphAddEmptyNode(graph, 0, 0)
     cu.cuGraphNodeFindInClone(later, clone)
     assert cu.status == 1
+
+
+def test_a_handle_that_the_driver_takes_though_its_object_ended_names_another_one(cu: Drive) -> None:
+    """Libraries make objects past the shim."""
+    for own_context in (True, False):
+        made_in = cu.cuCtxCreate(0, 0, 0)
+        handle = cu.cuStreamCreate(0)
+        cu.cuStreamDestroy(handle)
+        dead = cu.model.find(Kind.STREAM, handle)
+        if not own_context:
+            cu.cuCtxDestroy(made_in)
+        cu.cuStreamSynchronize(handle)
+        assert cu.call is not None and cu.prediction is not None and dead is not None
+        cu.model.accept(cu.call, cu.prediction.violations[0])
+        found = cu.model.find(Kind.STREAM, handle)
+        assert isinstance(found, Stream) and found is not dead and found.alive
+        assert (found.generation, found.device) == (2, 0)
+        assert found.context is (dead.context if own_context else cu.model.current_context(cu.call))
+        cu.model.accept(cu.call, cu.prediction.violations[0])
+        assert cu.model.find(Kind.STREAM, handle) is found
+
+
+def test_memory_that_the_driver_takes_though_it_was_freed_is_no_new_object(cu: Drive) -> None:
+    memory = cu.cuMemAlloc(64)
+    cu.cuMemFree(memory)
+    cu.cuMemFree(memory)
+    assert cu.call is not None and cu.prediction is not None
+    cu.model.accept(cu.call, cu.prediction.violations[0])
+    assert list(cu.model.objects(Kind.MEMORY)) == []
+
+
+def test_a_context_that_the_driver_takes_though_it_ended_is_back_where_it_is_current(cu: Drive) -> None:
+    handle = cu.cuCtxCreate(0, 8, 0)
+    dead = cu.model.context_at(handle)
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(handle)
+    cu.cuCtxDestroy(handle)
+    with cu.in_thread(2):
+        cu.cuMemAlloc(64)
+        assert cu.call is not None and cu.prediction is not None
+        cu.model.accept(cu.call, cu.prediction.violations[0])
+        back = cu.model.context_at(handle)
+        assert back is not None and back is not dead and back.alive
+        assert (back.device, back.flags) == (0, dead.flags if dead else None)
+        assert back.created_by is cu.call
+        assert cu.model.threads_of(back) == (2,)
+        cu.cuMemAlloc(64)
+        assert cu.status == 0
+
+
+def test_what_is_made_in_a_context_that_ended_shows_that_its_handle_is_another_ones(cu: Drive) -> None:
+    handle = cu.cuCtxCreate(0, 0, 0)
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(handle)
+    cu.cuCtxDestroy(handle)
+    with cu.in_thread(2):
+        stream = cu.model.find(Kind.STREAM, cu.cuStreamCreate(0, status=0))
+        back = cu.model.context_at(handle)
+        assert back is not None and back.alive and stream is not None
+        assert stream.parent is back and cu.model.threads_of(back) == (2,)
+
+
+def test_what_belongs_to_a_lost_object_is_lost_with_it(cu: Drive) -> None:
+    module = cu.cuModuleLoadData(b"image")
+    function = cu.model.find(Kind.FUNCTION, cu.cuModuleGetFunction(module, b"name\0"))
+    old = cu.model.find(Kind.MODULE, module)
+    cu.cuModuleLoadData(b"image", gives=module)
+    assert function is not None and old is not None
+    assert old.lost and function.lost and not old.children
+    assert cu.model.find(Kind.MODULE, module) is not old
+
+
+def test_counts_of_objects_go_on_after_repeats_that_were_not_looked_at(cu: Drive) -> None:
+    cu.cuEventCreate(0)
+    table = cu.model.table
+    before = table.counts()
+    table.skip(tuple(int(kind == Kind.EVENT) * 5 for kind in range(len(before))))
+    assert table.count(Kind.EVENT) == 6 and table.count(Kind.CONTEXT) == before[Kind.CONTEXT]
+    found = cu.model.find(Kind.EVENT, cu.cuEventCreate(0))
+    assert found is not None and found.name == "event#7"
+
+
+def test_an_object_that_ends_after_its_handle_names_another_takes_nothing_from_that() -> None:
+    table = ObjectTable(remembered=1)
+    first, second = (table.add(Event, Kind.EVENT, 1, 0) for _ in range(2))
+    table.end(first)
+    for handle in (2, 3):
+        table.end(table.add(Event, Kind.EVENT, handle, 0))
+    table.end(first)
+    assert table.find(Kind.EVENT, 1) is second
+    assert table.alive()[Kind.EVENT] == 1
+
+
+def test_of_a_forgotten_handle_no_former_object_is_left() -> None:
+    table = ObjectTable(remembered=1)
+    for handle in (1, 1, 2):
+        table.end(table.add(Event, Kind.EVENT, handle, 0))
+    assert [each.handle for each in table.all(Kind.EVENT, alive=False)] == [2]
+
+
+def test_the_newest_object_of_a_number_ended_with_its_context(cu: Drive) -> None:
+    """Textures are numbered in each context; what named one of a context that is gone names nothing else."""
+    cu.cuCtxCreate(0, 0, 0)
+    texture = cu.cuTexObjectCreate(0x1000, 0x2000, 0, gives=1)
+    found = next(cu.model.objects(Kind.TEXTURE_OBJECT))
+    cu.cuCtxDestroy(cu.cuCtxGetCurrent())
+    cu.cuTexObjectDestroy(texture)
+    assert cu.call is not None
+    assert cu.model.object_of(cu.call, 0, Kind.TEXTURE_OBJECT) is found and not found.alive
+
+
+def test_nodes_and_events_in_structs_are_found(cu: Drive) -> None:
+    graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+    for type, found in ((7, cu.model.find(Kind.EVENT, event)), (5, None)):
+        cu.cuGraphAddNode(graph, 0, 0, 0, struct("CUgraphNodeParams", type=type, eventRecord__event=event))
+        assert cu.call is not None
+        roles = [role for role in cu.call.entry_point.roles if role.kind is Kind.EVENT]
+        named = [cu.model.object_named(cu.call, role) for role in roles]
+        assert [each for each in named if each is not None] == ([] if found is None else [found])
+
+
+def test_handles_that_a_call_is_to_write_are_not_named_by_it(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    cu.cuGraphGetNodes(graph, array(0x1111), array(1))
+    assert cu.call is not None
+    (role,) = (role for role in cu.call.entry_point.roles if role.count)
+    assert words_named(cu.call, role) == () and cu.model.objects_named(cu.call, role) == ()
+
+
+def test_an_array_of_handles_is_as_long_as_its_count_and_its_bytes(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    nodes = [cu.cuGraphAddEmptyNode(graph, 0, 0) for _ in range(3)]
+    for count, given, expected in ((2, 3, 2), (3, 2, 2), (0, 3, 0)):
+        cu.cuGraphAddEmptyNode(graph, array(*nodes[:given]), count)
+        assert cu.call is not None
+        (role,) = (role for role in cu.call.entry_point.roles if role.parameter == "dependencies")
+        assert words_named(cu.call, role) == tuple(nodes[:expected])

@@ -286,3 +286,119 @@ def test_knowing_less_never_claims_more_disorder(steps: list[tuple[str, int, int
             for number in range(4):
                 if orders[0].is_before(position, lanes[0][number]):
                     assert orders[1].is_before(position, lanes[1][number])
+
+
+def test_of_a_stream_of_no_known_context_nothing_is_claimed() -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, _, _ = streams(owner)
+    stray = Stream(kind=Kind.STREAM, handle=77, generation=1, number=77)
+    work = Work()
+    order.enqueue(cast(Call, work), stray)
+    assert work.position is None
+    assert order.record(stray) is None and order.record(None) is None
+    first = enqueue(order, a)
+    order.wait(stray, order.record(a))
+    order.doubt(stray)
+    order.wait(a, order.record(stray))
+    assert order.is_before(first, stray)
+    order.destroy(stray)
+    order.finish_stream(stray)
+    assert order.is_done(first)
+
+
+@pytest.mark.parametrize("last", range(4))
+def test_a_stream_that_ended_is_given_no_more_work(last: int) -> None:
+    order = Order(complete=True)
+    lanes = streams(context())
+    ended = lanes[last]
+    work = enqueue(order, ended)
+    ended.lost = True
+    order.destroy(ended)
+    late = Work()
+    order.enqueue(cast(Call, late), ended)
+    order.wait(ended, order.record(lanes[last - 1]))
+    order.doubt(ended)
+    assert late.position is None and ended.timeline is None
+    assert order.record(ended) is None
+    assert order.is_before(work, ended) and order.is_drained(ended)
+
+
+def test_work_of_a_stream_that_was_forgotten_is_done() -> None:
+    """An event may stand for work of a stream that has ended since."""
+    order = Order(complete=True)
+    owner = context()
+    _, a, _, free = streams(owner)
+    work = enqueue(order, free)
+    recorded = order.record(free)
+    order.finish_stream(free)
+    order.destroy(free)
+    order.finish(recorded)
+    assert order.is_done(work) and order.is_before(work, a)
+    assert order.extent() == Order(complete=True).extent()
+
+
+def test_a_wait_of_the_host_for_the_work_of_an_ended_stream_forgets_it() -> None:
+    order = Order(complete=True)
+    _, a, _, free = streams(context())
+    first, second = enqueue(order, free), enqueue(order, free)
+    recorded = order.record(free)
+    order.destroy(free)
+    enqueue(order, a)
+    assert not order.is_done(first)
+    order.finish({free.number: 1})
+    assert order.is_done(first) and not order.is_done(second)
+    order.finish(recorded)
+    assert order.is_done(second)
+    assert order.extent() == (1, 0, True)
+
+
+def test_the_host_knows_the_latest_that_it_has_waited_for() -> None:
+    order = Order(complete=True)
+    _, a, _, _ = streams(context())
+    works = [enqueue(order, a) for _ in range(3)]
+    order.finish({a.number: 2})
+    order.finish({a.number: 1})
+    assert [order.is_done(work) for work in works] == [True, True, False]
+
+
+def test_how_much_there_is_tells_when_streams_are_left_behind() -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, _, free = streams(owner)
+    assert order.extent() == (0, 0, True)
+    enqueue(order, a)
+    enqueue(order, free)
+    assert order.extent() == (2, 0, True)
+    order.destroy(free)
+    assert order.extent() == (2, 1, True)
+    order.finish_context(owner)
+    assert order.extent() == (1, 0, True)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_blocking_stream_s_wait_is_one_for_the_legacy_stream_too(complete: bool) -> None:
+    order = Order(complete=complete)
+    legacy, a, b, free = streams(context())
+    work = enqueue(order, free)
+    assert not order.is_before(work, legacy)
+    order.wait(a, order.record(free))
+    assert order.is_before(work, legacy) and order.is_before(work, a)
+    assert order.is_before(work, b) is not complete
+    enqueue(order, legacy)
+    assert order.is_before(work, b)
+
+
+def test_doubt_of_a_stream_that_ended_stays_with_its_context() -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, _, free = streams(owner)
+    _, elsewhere, _, _ = streams(context(2))
+    work = enqueue(order, elsewhere)
+    enqueue(order, free)
+    order.doubt(free)
+    order.destroy(free)
+    order.finish_stream(a)
+    assert not order.is_done(work)
+    order.finish_context(owner)
+    assert order.is_done(work)
