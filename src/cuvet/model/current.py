@@ -42,11 +42,9 @@ def needs_context(call: Call) -> bool:
 def refuses_destroyed_context(call: Call) -> bool:
     """Whether a current context must not be a destroyed one. Without a context memory is freed, and copied on a stream that was created;
     with a destroyed one it is not."""
-    if call.name in _LOOKS_AT_DESTROYED:
-        return False
-    if needs_context(call) or call.name.startswith("cuMemcpy"):
-        return True
-    return _ends_memory(call.entry_point) and not stream_roles(call.entry_point)
+    works_there = needs_context(call) or call.name.startswith("cuMemcpy")
+    ends_memory = _ends_memory(call.entry_point) and not stream_roles(call.entry_point)
+    return (works_there or ends_memory) and call.name not in _LOOKS_AT_DESTROYED
 
 
 @cache

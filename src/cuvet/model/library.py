@@ -134,11 +134,13 @@ def makes_handle(entry_point: EntryPoint) -> bool:
 
 def outputs(model: ModelView, call: Call) -> dict[int, int]:
     """Values that the library writes, where the model knows them, by parameter index: the stream of a handle."""
-    roles = {(role.verb, role.kind): role for role in reversed(call.entry_point.roles)}
-    returned = roles.get((Verb.RETURNS, Kind.STREAM))
-    used = next((role for role in call.entry_point.roles if role.verb is Verb.USES), None)
-    found = None if returned is None or used is None else model.object_named(call, used)
-    if returned is None or not isinstance(found, LibraryObject):
+    roles = call.entry_point.roles
+    returned = next((role for role in roles if role.verb is Verb.RETURNS and role.kind is Kind.STREAM), None)
+    if returned is None:
+        return {}
+    used = (model.object_named(call, role) for role in roles if role.verb is Verb.USES)
+    found = next((each for each in used if isinstance(each, LibraryObject)), None)
+    if found is None:
         return {}
     return {call.entry_point.index[returned.parameter]: found.stream.handle if found.stream else 0}
 

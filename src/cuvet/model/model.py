@@ -108,7 +108,7 @@ class Model(ModelView):
         self.freed_twice_in: set[Context] = set()
         self.graphs_wait = False
         self.graphs_allocate: bool = False
-        self.current_pools: dict[int, MemoryPool | None] = {}
+        self.current_pools: dict[int | None, MemoryPool | None] = {}
         self._default_stream_numbers = count(-1, -1)
 
     # What a call may do, and what it did.

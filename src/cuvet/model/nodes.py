@@ -38,7 +38,7 @@ MEM_ALLOC, MEM_FREE, CONDITIONAL = 10, 11, 13
 def type_in_name(entry_point: str) -> int | None:
     """The CUgraphNodeType that the entry point is for; None if it is for several."""
     rest = entry_point.removeprefix("cuGraph").removeprefix("Exec").removeprefix("Add")
-    return _TYPES.get(rest.split("Node", 1)[0]) if "Node" in rest else None
+    return _TYPES.get(rest.split("Node", 1)[0])
 
 
 def was_added(node: Object) -> bool:

@@ -64,8 +64,6 @@ _MOVES = frozenset({Verb.READS, Verb.WRITES})
 
 def of_process(model: ModelView, call: Call) -> tuple[Stage, int] | None:
     """What every call returns while the driver is not there."""
-    if not call.entry_point.status:
-        return None
     if model.shutdown_by:
         return Stage.PROCESS, DEINITIALIZED
     if model.initialised_by is None and call.name not in BEFORE_INIT:
@@ -75,7 +73,7 @@ def of_process(model: ModelView, call: Call) -> tuple[Stage, int] | None:
 
 def of_context(model: ModelView, call: Call) -> tuple[Stage, int] | None:
     """What every call returns that works in the current context, where there is none, or it was destroyed or has a sticky error."""
-    if not call.entry_point.status or not refuses_destroyed_context(call):
+    if not refuses_destroyed_context(call):
         return None
     context = model.current_context(call)
     if context is None:
@@ -89,8 +87,6 @@ def of_context(model: ModelView, call: Call) -> tuple[Stage, int] | None:
 def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     """Statuses of a call that breaks no rule, the likeliest first."""
     entry_point = call.entry_point
-    if not entry_point.status:
-        return (SUCCESS,)
     error = model.sticky_error(call)
     if error is not None:
         verbs = {role.verb for role in entry_point.roles if role.kind not in SURVIVES_FAULT}
@@ -147,7 +143,7 @@ def _ends_or_waits(entry_point: EntryPoint) -> bool:
 @cache
 def _tells_faults(entry_point: EntryPoint) -> bool:
     """Whether its calls tell how work does that was enqueued before."""
-    return entry_point.status and any(
+    return any(
         role.kind in (Kind.STREAM, Kind.EVENT)
         or role.verb in _MOVES
         or (role.verb in _WORK | ENDS and (role.kind not in SURVIVES_FAULT or role.kind is Kind.CONTEXT))

@@ -36,7 +36,7 @@ def create_mipmapped(model: Model, call: Call, outcome: Outcome) -> None:
 def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """A level or plane belongs to the context of its array, whichever is current."""
     hand_out_object(model, call, outcome, role)
-    found = model.find(Kind.ARRAY, output(call, outcome, role.parameter) or 0)
+    found = model.find(Kind.ARRAY, output(call, outcome, role.parameter))
     if found is not None and found.alive and found.parent is not None:
         found.context, found.device = found.parent.context, found.parent.device
 

@@ -29,8 +29,7 @@ _BREAKS = frozenset({UNSUPPORTED, MERGE, ISOLATION, IMPLICIT, CAPTURED_EVENT})
 
 @for_role(Verb.BEGINS_CAPTURE)
 def begin(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    index = call.entry_point.index.get(role.parameter) if role.kind is Kind.STREAM else None
-    stream = model.stream_on(call) if index is None else model.stream_of(call, index)
+    stream = _stream(model, call)
     if stream is None:
         return
     mode = min(parameter(call, "mode"), RELAXED)
@@ -52,7 +51,7 @@ def tell_graph(model: Model, call: Call, outcome: Outcome) -> None:
         handles = outcome.handed_out.get(call.entry_point.index["dependencies_out"], ())
         found = [model.find(Kind.GRAPH_NODE, handle) for handle, _ in handles]
         stream.capture.nodes += [node for node in found if node is not None and node.parent is None]
-    _into(model, call, output(call, outcome, "graph_out") or 0)
+    _into(model, call, output(call, outcome, "graph_out"))
 
 
 def _into(model: Model, call: Call, handle: int) -> None:

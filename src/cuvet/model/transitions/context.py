@@ -21,7 +21,7 @@ def create(model: Model, call: Call, outcome: Outcome) -> None:
     """The new context is pushed on the thread's stack."""
     name = call.entry_point.parameters[0].name
     handle = output(call, outcome, name)
-    if handle is None:
+    if not handle:
         return
     context = model.create(Context, Kind.CONTEXT, handle, call, outcome, name, None)
     context.context = None
@@ -55,7 +55,7 @@ def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 @instead_of_roles("cuCtxAttach")
 def attach(model: Model, call: Call, outcome: Outcome) -> None:
-    context = model.context_at(output(call, outcome, "pctx") or 0)
+    context = model.context_at(output(call, outcome, "pctx"))
     if context is not None:
         context.references += 1
 
@@ -167,10 +167,7 @@ def _end_if_unretained(model: Model, call: Call, primary: Context) -> None:
 def reset(model: Model, call: Call, outcome: Outcome) -> None:
     """Retains are kept: the primary context comes back with the next retain or use."""
     device = parameter(call, "dev")
-    model.resets[device] = call
-    context = model.primaries.get(device)
-    if context is not None:
-        _reset(model, call, device, context)
+    _reset(model, call, device, model.primaries.get(device))
 
 
 @instead_of_roles("cuDevicePrimaryCtxSetFlags")
@@ -218,9 +215,11 @@ def _named(model: Model, call: Call, role: Role) -> Context:
     return found if isinstance(found, Context) else model.adopt_context(call.args[index])
 
 
-def _reset(model: Model, call: Call, device: int, context: Context) -> None:
+def _reset(model: Model, call: Call, device: int, context: Context | None) -> None:
     """The device's primary context ends with all that belongs to it, and with the device's stream-ordered allocations."""
     model.resets[device] = call
+    if context is None:
+        return
     model.order.finish_context(context)
     if not context.alive:
         return

@@ -86,8 +86,7 @@ def wait_context(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuIpcOpenEventHandle", "cuEventCreateFromEGLSync")
 def open_external(model: Model, call: Call, outcome: Outcome) -> None:
-    handle = output(call, outcome, "phEvent")
-    event = model.find(Kind.EVENT, handle) if handle else None
+    event = model.find(Kind.EVENT, output(call, outcome, "phEvent"))
     if isinstance(event, Event):
         event.external = True
         event.flags = INTERPROCESS | DISABLE_TIMING

@@ -40,7 +40,7 @@ _NEVER_ENDS = 1 << 62
 @for_role(Verb.CREATES, Kind.GRAPH_NODE)
 def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     create(model, call, outcome, role)
-    node = model.find(Kind.GRAPH_NODE, output(call, outcome, role.parameter) or 0)
+    node = model.find(Kind.GRAPH_NODE, output(call, outcome, role.parameter))
     node_type = type_added(call)
     model.graphs_allocate |= node_type == MEM_ALLOC
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
@@ -84,7 +84,7 @@ def remove_dependencies(model: Model, call: Call, outcome: Outcome) -> None:
 def add_condition(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     condition = output(call, outcome, "pHandle_out")
-    if isinstance(graph, Graph) and condition is not None:
+    if isinstance(graph, Graph) and condition:
         graph.conditions[condition] = call
 
 
@@ -99,7 +99,7 @@ def set_event(model: Model, call: Call, outcome: Outcome) -> None:
 @after_roles("cuGraphClone")
 def clone(model: Model, call: Call, outcome: Outcome) -> None:
     original = model.object_of(call, call.entry_point.index["originalGraph"], Kind.GRAPH)
-    made = model.find(Kind.GRAPH, output(call, outcome, "phGraphClone") or 0)
+    made = model.find(Kind.GRAPH, output(call, outcome, "phGraphClone"))
     if isinstance(made, Graph) and isinstance(original, Graph):
         made.original = original
         made.unnamed_events = list(original.events)
@@ -108,7 +108,7 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuGraphNodeFindInClone")
 def find_in_clone(model: Model, call: Call, outcome: Outcome) -> None:
-    found = model.find(Kind.GRAPH_NODE, output(call, outcome, "phNode") or 0)
+    found = model.find(Kind.GRAPH_NODE, output(call, outcome, "phNode"))
     if isinstance(found, GraphNode):
         found.original = model.object_of(call, call.entry_point.index["hOriginalNode"], Kind.GRAPH_NODE)
 
@@ -117,7 +117,7 @@ def find_in_clone(model: Model, call: Call, outcome: Outcome) -> None:
 def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The graph of a capture may be there already: the capture was begun into it, or the program asked for it meanwhile."""
     capture = _ended_capture(model, call)
-    handle = output(call, outcome, role.parameter) or 0
+    handle = output(call, outcome, role.parameter)
     graph = model.find(Kind.GRAPH, handle)
     if capture is None or graph is None or not graph.alive or capture.graph is not graph:
         create(model, call, outcome, role)
@@ -173,7 +173,7 @@ def add_wait(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams")
 def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
-    made = model.find(Kind.GRAPH_EXEC, output(call, outcome, "phGraphExec") or 0)
+    made = model.find(Kind.GRAPH_EXEC, output(call, outcome, "phGraphExec"))
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
@@ -200,14 +200,14 @@ def set_exec_event(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuGraphChildGraphNodeGetGraph")
 def get_child_graph(model: Model, call: Call, outcome: Outcome) -> None:
-    graph = model.find(Kind.GRAPH, output(call, outcome, "phGraph") or 0)
+    graph = model.find(Kind.GRAPH, output(call, outcome, "phGraph"))
     if isinstance(graph, Graph):
         graph.child = True
 
 
 @after_roles("cuUserObjectCreate")
 def create_user_object(model: Model, call: Call, outcome: Outcome) -> None:
-    made = model.find(Kind.USER_OBJECT, output(call, outcome, "object_out") or 0)
+    made = model.find(Kind.USER_OBJECT, output(call, outcome, "object_out"))
     if made is not None:
         made.references = parameter(call, "initialRefcount", 1)
 
@@ -265,7 +265,7 @@ def release_user_object(model: Model, call: Call, outcome: Outcome) -> None:
 @instead_of_roles("cuMemRetainAllocationHandle")
 def retain_memory_handle(model: Model, call: Call, outcome: Outcome) -> None:
     """Memory that is mapped is there, also when its handle was released: the handle is valid again."""
-    handle = output(call, outcome, "handle") or 0
+    handle = output(call, outcome, "handle")
     found = model.find(Kind.MEMORY_HANDLE, handle)
     if found is not None and found.alive:
         found.references += 1

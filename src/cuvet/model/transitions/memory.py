@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import driver
 from cuvet.catalog.results import INVALID_CONTEXT, INVALID_VALUE, NOT_FOUND, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.naming import member
 from cuvet.model.objects import Allocation, MemoryPool
 from cuvet.model.transitions.graph import forget_held
 from cuvet.model.transitions.object import output, owner, parameter
@@ -54,7 +53,7 @@ def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | No
         pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
         allocation.device = None if pool is None else pool.device
     else:
-        pool = None if allocation.device is None else model.current_pools.get(allocation.device)
+        pool = model.current_pools.get(allocation.device)
     allocation.pool = pool if isinstance(pool, MemoryPool) else None
 
 
@@ -126,7 +125,7 @@ def find_global(model: Model, call: Call, outcome: Outcome) -> None:
         return
     name, kind = ("hmod", Kind.MODULE) if "hmod" in call.entry_point.index else ("library", Kind.CULIBRARY)
     module = model.object_of(call, call.entry_point.index[name], kind)
-    add(model, call, outcome, address, output(call, outcome, "bytes") or 0, "global", module, "dptr")
+    add(model, call, outcome, address, output(call, outcome, "bytes"), "global", module, "dptr")
 
 
 def add(
@@ -151,10 +150,7 @@ def add(
 def _size(call: Call, outcome: Outcome, role: Role) -> int:
     if call.name == "cuMemAllocPitch":
         return (output(call, outcome, "pPitch") or parameter(call, "WidthInBytes")) * parameter(call, "Height")
-    if role.field:
-        return member(call, role.parameter, role.field.replace("dptr", "bytesize")) or 0
-    written = output(call, outcome, role.size)
-    return parameter(call, role.size) if written is None else written
+    return output(call, outcome, role.size) or parameter(call, role.size)
 
 
 @returned_by("cuMemHostGetFlags")

@@ -20,9 +20,9 @@ def parameter(call: Call, name: str, absent: int = 0) -> int:
     return call.args[index] if index < len(call.args) else absent
 
 
-def output(call: Call, outcome: Outcome, name: str) -> int | None:
-    """The word that the driver wrote through the parameter; None if that is not known."""
-    return outcome.outputs.get(call.entry_point.index.get(name, -1))
+def output(call: Call, outcome: Outcome, name: str) -> int:
+    """The word that the driver wrote through the parameter; 0 if that is not known."""
+    return outcome.outputs.get(call.entry_point.index.get(name, -1), 0)
 
 
 def text(call: Call, name: str) -> str:
@@ -63,7 +63,7 @@ def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if role.count:
         handles = outcome.handed_out.get(call.entry_point.index[role.parameter], ())
     else:
-        handles = ((output(call, outcome, role.parameter) or 0, 0),)
+        handles = ((output(call, outcome, role.parameter), 0),)
     for handle, generation in handles:
         known = model.table.find(role.kind, handle)
         if handle and (known is None or not known.alive):
