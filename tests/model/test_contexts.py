@@ -225,3 +225,137 @@ def test_a_green_context_retains_the_primary_context() -> None:
     assert primary.alive
     cu.cuGreenCtxDestroy(green)
     assert not primary.alive
+
+
+def test_a_default_stream_of_a_context_that_ended_is_as_dead() -> None:
+    cu = drive().setup()
+    ended, lost = cu.cuCtxCreate(0, 0, 0), cu.cuCtxCreate(0, 0, 0)
+    with cu.in_thread(2):
+        cu.cuCtxDestroy(ended)
+    owners = [cu.model.context_at(handle) for handle in (ended, lost)]
+    assert owners[1] is not None
+    cu.model.lose(owners[1])
+    for owner, ended_by in zip(owners, (cu.call, None), strict=True):
+        cu.model.threads[1].stack = [owner]
+        cu.cuCtxGetFlags()
+        assert cu.call is not None and owner is not None
+        stream = cu.model.default_stream(cu.call)
+        assert stream is not None and stream.context is owner and not stream.alive
+        assert stream.destroyed_by is (None if ended_by is None else owner.destroyed_by)
+        assert stream.lost is (ended_by is None)
+        assert stream.killed_by is (None if ended_by is None else owner)
+        assert owner.default_streams == {}
+
+
+def test_peers_are_contexts_that_live() -> None:
+    cu = drive(Model(devices=2, complete=True)).setup()
+    here, first = current(cu), cu.cuCtxCreate(0, 0, 1)
+    cu.cuCtxPopCurrent()
+    second = cu.cuDevicePrimaryCtxRetain(1)
+    for peer in (first, second):
+        cu.cuCtxEnablePeerAccess(peer, 0)
+    assert here is not None
+    assert [peer.handle for peer in here.peers] == [first, second]
+    cu.cuCtxDestroy(first)
+    third = cu.cuCtxCreate(0, 0, 1)
+    cu.cuCtxPopCurrent()
+    cu.cuCtxEnablePeerAccess(third, 0)
+    assert [peer.handle for peer in here.peers] == [second, third]
+    cu.cuCtxDisablePeerAccess(second)
+    assert [peer.handle for peer in here.peers] == [third]
+    cu.cuCtxDisablePeerAccess(0xBEEF00, status=0)
+    cu.cuCtxEnablePeerAccess(0xBEEF00, 0, status=0)
+    assert [peer.handle for peer in here.peers] == [third]
+    cu.cuCtxSetCurrent(0)
+    cu.cuCtxEnablePeerAccess(third, 0, status=0)
+    cu.cuCtxDisablePeerAccess(third, status=0)
+
+
+def test_what_green_contexts_made_is_the_primary_context_s_once_that_is_seen() -> None:
+    cu = drive(Model(devices=2, complete=False))
+    cu.cuInit(0)
+    green, elsewhere = cu.cuGreenCtxCreate(0, 0, 1), cu.cuGreenCtxCreate(0, 1, 1)
+    user = cu.cuCtxCreate(0, 0, 0)
+    streams = [cu.cuGreenCtxStreamCreate(each, 1, 0) for each in (green, elsewhere)]
+    other, mine = cu.cuCtxFromGreenCtx(elsewhere), cu.cuCtxFromGreenCtx(green)
+    cu.cuCtxSetCurrent(mine)
+    event = cu.model.find(Kind.EVENT, cu.cuEventCreate(0))
+    primary = cu.model.context_at(cu.cuDevicePrimaryCtxRetain(0))
+    found = [cu.model.find(Kind.STREAM, stream) for stream in streams]
+    assert [each.context for each in found if each is not None] == [primary, None]
+    assert primary is not None and event is not None
+    assert event.parent is event.context is primary and event in primary.children
+    for handle in (user, other):
+        context = cu.model.context_at(handle)
+        assert context is not None and context.alive
+    assert primary.retained == 1 and cu.model.primaries == {0: primary}
+
+
+def test_a_reset_is_remembered_of_a_device_that_was_not_used() -> None:
+    cu = drive(Model(devices=2, complete=True)).setup()
+    cu.cuDevicePrimaryCtxReset(1)
+    assert cu.model.resets == {1: cu.call}
+    cu.cuDevicePrimaryCtxReset(0)
+    assert cu.model.resets[0] is cu.call and not cu.model.primaries[0].alive
+
+
+def test_a_green_context_s_end_ends_the_primary_context_that_nobody_else_retains() -> None:
+    cu = drive(Model(devices=2, complete=True)).setup()
+    primary = cu.model.primaries[0]
+    first, second = cu.cuGreenCtxCreate(0, 0, 1), cu.cuGreenCtxCreate(0, 1, 1)
+    cu.cuDevicePrimaryCtxRelease(0)
+    assert primary.alive and primary.retained == 0
+    cu.cuGreenCtxDestroy(second)
+    assert primary.alive
+    cu.cuGreenCtxDestroy(first)
+    assert not primary.alive and primary.destroyed_by is cu.call
+    cu.cuGreenCtxDestroy(first, status=0)
+    assert cu.model.resets == {0: primary.destroyed_by}
+    cu.cuDevicePrimaryCtxRelease(0, status=0)
+    assert primary.retained == 0
+
+
+def test_an_error_of_another_context_stays_as_long_as_that_lives() -> None:
+    cu = drive().setup()
+    lost = cu.cuCtxCreate(0, 0, 0)
+    cu.cuCtxSynchronize(status=719)
+    error = cu.call
+    assert cu.call is not None and error is not None
+    cu.cuMemAlloc(64, status=700)
+    assert cu.model.sticky_error(error) == (error, 719)
+    cu.cuCtxPopCurrent()
+    cu.cuCtxGetDevice()
+    assert cu.call is not None and cu.model.sticky_error(cu.call) == (error, 719)
+    cu.cuCtxPopCurrent()
+    cu.cuCtxGetDevice()
+    assert cu.model.sticky_error(cu.call) is None
+    cu.cuCtxSetCurrent(lost)
+    cu.cuCtxGetDevice()
+    assert cu.model.sticky_error(cu.call) == (error, 719)
+
+
+def test_the_newest_failure_of_a_thread_is_kept_but_not_that_work_is_pending() -> None:
+    cu = drive().setup()
+    cu.cuMemAlloc(64, status=2)
+    failed = cu.call
+    cu.cuStreamQuery(0, status=600)
+    assert cu.model.last_failure(1) == (failed, 2)
+    assert cu.model.last_failure(77) is None and cu.model.capture_mode(77) == 0
+    assert 77 not in cu.model.threads
+
+
+def test_a_capability_is_that_of_the_current_device() -> None:
+    cu = drive(Model(devices=2, complete=True)).setup()
+    cu.cuCtxGetDevice()
+    call = cu.call
+    assert call is not None and cu.model.capability(call) == 0
+    cu.model.capabilities = (90,)
+    assert cu.model.capability(call) == 90
+    cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
+    cu.cuCtxGetDevice()
+    assert cu.call is not None and cu.model.capability(cu.call) == 0
+    cu.model.capabilities = (90, 100)
+    assert cu.model.capability(cu.call) == 100
+    cu.cuCtxSetCurrent(0)
+    cu.cuCtxGetDevice()
+    assert cu.model.capability(cu.call) == 0

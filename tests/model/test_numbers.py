@@ -80,7 +80,7 @@ def test_arrays_of_plain_formats_have_no_planes() -> None:
     assert cu.prediction is not None and cu.prediction.statuses == (0, INVALID_VALUE)
 
 
-@pytest.mark.parametrize(("name", "size"), zip(PLAIN.split(), (1, 2, 4, 1, 2, 4, 2, 4), strict=True))
+@pytest.mark.parametrize(("name", "size"), list(zip(PLAIN.split(), (1, 2, 4, 1, 2, 4, 2, 4), strict=True)))
 def test_bytes_of_an_element(name: str, size: int) -> None:
     (format,) = named("CUarray_format", "CU_AD_FORMAT", name)
     cu = drive().setup()
