@@ -8,6 +8,7 @@ from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
 from cuvet.conformance.world import struct
 from cuvet.model import Call, Event, Graph, Outcome, Stream
+from cuvet.model.capturing import implied, of_named
 from cuvet.model.objects import GraphNode
 from cuvet.rules.rule import CRASH
 
@@ -444,3 +445,153 @@ def test_a_node_of_a_dead_ones_handle_that_is_handed_out_is_another(cu: Drive, n
     assert found is not None
     assert (found.generation, found.alive, found.parent) == (2, True, cu.model.find(Kind.GRAPH, graph))
     assert found.created_by is cu.call
+
+
+def test_a_mode_that_is_no_mode_or_was_not_seen_changes_nothing(cu: Drive) -> None:
+    for given, mode in (
+        (b"\2\0\0\0", 2),
+        (0x1000, 2),
+        (b"\1", 2),
+        (b"\7\0\0\0", 2),
+        (b"\1\0\0\0", 1),
+        (b"\0\0\0\0", 0),
+    ):
+        cu.cuThreadExchangeStreamCaptureMode(given, status=0)
+        assert cu.model.capture_mode(1) == mode
+
+
+def test_a_capture_on_a_stream_that_was_never_seen_is_none(cu: Drive) -> None:
+    cu.cuStreamBeginCapture(0xBEEF00, 2, status=0)
+    assert cu.model.captures() == ()
+    for status in (901, 904, 908, 903):
+        cu.cuStreamEndCapture(0xBEEF00, status=status)
+        cu.cuStreamEndCapture(cu.cuStreamCreate(1), status=status)
+    cu.cuMemFreeAsync(0x1234, 0xBEEF00, status=1)
+    cu.cuMemFreeAsync(0x1234, 0, status=1)
+    assert cu.model.captures() == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "ends", "breaks"),
+    [(901, True, False), (904, True, False), (908, True, False), (903, False, True), (1, False, False)],
+)
+def test_which_failed_ends_end_a_capture(cu: Drive, status: int, ends: bool, breaks: bool) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginCapture(stream, 2)
+    (capture,) = cu.model.captures()
+    cu.cuStreamEndCapture(stream, status=status)
+    failed = cu.call
+    assert (capture.ended_by is failed) is ends and (capture.invalidated_by is failed) is breaks
+    assert cu.model.captures() == (() if ends else (capture,))
+    if breaks:
+        cu.cuStreamEndCapture(stream, status=status)
+        assert capture.invalidated_by is failed
+
+
+def test_the_first_refused_call_is_what_broke_a_capture(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginCapture(stream, 2)
+    (capture,) = cu.model.captures()
+    cu.cuStreamSynchronize(stream, status=900)
+    first = cu.call
+    cu.cuStreamSynchronize(stream, status=900)
+    assert capture.invalidated_by is first
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "breaks"),
+    [
+        ("cuMemFreeAsync", 1, False),
+        ("cuStreamQuery", 1, False),
+        ("cuStreamQuery", 400, False),
+        ("cuStreamQuery", 900, True),
+    ],
+)
+def test_an_error_that_is_none_of_captures_breaks_none(cu: Drive, name: str, status: int, breaks: bool) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginCapture(stream, 2)
+    (capture,) = cu.model.captures()
+    getattr(cu, name)(*((0x1234, stream) if name == "cuMemFreeAsync" else (stream,)), status=status)
+    assert (capture.invalidated_by is cu.call) is breaks
+    assert capture.allocates is (name == "cuMemFreeAsync")
+
+
+def test_only_a_refused_free_node_marks_a_graph_that_lives(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    found = cu.model.find(Kind.GRAPH, graph)
+    assert isinstance(found, Graph)
+    cu.cuGraphAddMemsetNode(graph, 0, 0, 0, 0, status=1)
+    assert not found.allocates
+    cu.cuGraphDestroy(graph)
+    cu.cuGraphAddMemFreeNode(graph, 0, 0, 0x1234, status=1)
+    assert not found.allocates
+
+
+def test_the_time_between_events_breaks_no_capture(cu: Drive) -> None:
+    stream, event = cu.cuStreamCreate(1), cu.cuEventCreate(0)
+    cu.cuStreamBeginCapture(stream, 2)
+    (capture,) = cu.model.captures()
+    cu.cuEventRecord(event, stream)
+    cu.cuEventElapsedTime(event, event, status=907)
+    assert capture.invalidated_by is None
+    cu.cuEventSynchronize(event, status=907)
+    assert capture.invalidated_by is cu.call
+
+
+def test_an_event_of_a_capture_that_has_ended_names_none(cu: Drive) -> None:
+    stream, other, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(0)
+    cu.cuStreamBeginCapture(stream, 2)
+    cu.cuEventRecord(event, stream)
+    assert cu.call is not None
+    capture = cu.model.captures()[0]
+    cu.cuEventQuery(event)
+    assert of_named(cu.call, cu.model) == [capture]
+    cu.cuStreamEndCapture(stream)
+    cu.cuEventQuery(event)
+    assert of_named(cu.call, cu.model) == []
+    cu.cuStreamBeginCapture(other, 2)
+    cu.cuEventQuery(cu.cuEventCreate(0))
+    assert of_named(cu.call, cu.model) == []
+
+
+def test_what_the_legacy_stream_would_depend_on_is_of_its_context(cu: Drive) -> None:
+    blocking, free = cu.cuStreamCreate(0), cu.cuStreamCreate(1)
+    memory = cu.cuMemAlloc(64)
+
+    def would_depend_on() -> list[int]:
+        assert cu.call is not None
+        return [stream.handle for _, stream in implied(cu.call, cu.model)]
+
+    cu.cuMemsetD8(memory, 0, 1)
+    assert would_depend_on() == []
+    cu.cuStreamBeginCapture(free, 2)
+    cu.cuMemsetD8(memory, 0, 1, status=0)
+    assert would_depend_on() == []
+    cu.cuStreamBeginCapture(blocking, 2)
+    cu.cuMemsetD8(memory, 0, 1, status=0)
+    assert would_depend_on() == [blocking]
+    cu.cuMemsetD8Async(memory, 0, 1, 0, status=0)
+    assert would_depend_on() == [blocking]
+    cu.cuMemsetD8Async(memory, 0, 1, free, status=0)
+    assert would_depend_on() == []
+    cu.cuCtxCreate(0, 0, 0)
+    cu.cuMemsetD8(memory, 0, 1, status=0)
+    assert would_depend_on() == []
+    cu.cuCtxPopCurrent()
+    cu.cuCtxPopCurrent()
+    cu.cuMemsetD8(memory, 0, 1, status=0)
+    assert would_depend_on() == []
+    cu.cuMemsetD8Async(memory, 0, 1, 0, status=0)
+    assert would_depend_on() == []
+
+
+def test_nodes_that_are_handed_out_by_a_capture_without_a_graph_wait_for_one(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginCapture(stream, 2)
+    (capture,) = cu.model.captures()
+    cu.cuStreamGetCaptureInfo(stream, gives=1, hands_out={"dependencies_out": [0x9000]})
+    node = cu.model.find(Kind.GRAPH_NODE, 0x9000)
+    assert node is not None
+    graph = cu.model.find(Kind.GRAPH, cu.cuStreamEndCapture(stream))
+    assert isinstance(graph, Graph) and graph.captured and node.parent is graph
+    assert capture.nodes == [] and capture.graph is graph
