@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from cuvet.catalog import libraries
+from cuvet.catalog import driver, libraries
 from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.roles import Kind
 from cuvet.conformance.world import struct
 from cuvet.model import Call, Model, Outcome
+from cuvet.model.library import cuda_missing, needs_cuda, not_made
 from cuvet.model.nodes import node_type, node_types
-from cuvet.model.objects import Event, Graph, GraphNode, LibraryObject
+from cuvet.model.objects import Event, Graph, GraphExec, GraphNode, LibraryObject, Linker, Stream
 
-from .driving import Drive, drive
+from .driving import Drive, array, drive
 
 FLOATS = 0x20
 EMPTY, HOST = 5, 3
@@ -170,3 +173,282 @@ def test_an_attribute_of_memory_that_was_freed_may_be_refused(cu: Drive) -> None
     assert statuses() == (0,)
     cu.cuMemFree(memory)
     assert statuses() == (0, 1)
+
+
+# Graphs.
+
+
+def executable_at(cu: Drive, handle: int) -> GraphExec:
+    found = cu.model.find(Kind.GRAPH_EXEC, handle)
+    assert isinstance(found, GraphExec)
+    return found
+
+
+def captured_allocation(cu: Drive) -> int:
+    """A graph that allocates memory, and does not free it."""
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginCapture(stream, 2)
+    cu.cuMemAllocAsync(4096, stream)
+    return int(cu.cuStreamEndCapture(stream))
+
+
+@pytest.mark.parametrize(
+    ("how", "flags", "leaves"),
+    [
+        ("cuGraphInstantiate", (0, 0, 0), True),
+        ("cuGraphInstantiateWithFlags", (0,), True),
+        ("cuGraphInstantiateWithFlags", (1,), False),
+        ("cuGraphInstantiateWithFlags", (2,), True),
+        ("cuGraphInstantiateWithFlags", (3,), False),
+        ("cuGraphInstantiateWithParams", (struct("CUDA_GRAPH_INSTANTIATE_PARAMS", flags=0),), True),
+        ("cuGraphInstantiateWithParams", (struct("CUDA_GRAPH_INSTANTIATE_PARAMS", flags=1),), False),
+        ("cuGraphInstantiateWithParams", (struct("CUDA_GRAPH_INSTANTIATE_PARAMS", flags=2),), True),
+        ("cuGraphInstantiateWithParams", (0x1000,), False),
+    ],
+)
+def test_a_launch_leaves_memory_unless_each_frees_what_the_one_before_left(
+    cu: Drive, how: str, flags: tuple[object, ...], leaves: bool
+) -> None:
+    """CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH is 1; whether flags that were not seen have it is not known."""
+    written = getattr(cu, how)(captured_allocation(cu), *flags, status=0)
+    made = executable_at(cu, written[0] if isinstance(written, tuple) else written)
+    assert made.leaves_memory is leaves and made.unique
+    cu.cuGraphLaunch(made.handle, 0)
+    assert (made.holds is cu.call) is leaves
+    assert made.last_launch is cu.call and made.stream is not None and made.stream.legacy
+    cu.cuMemFree(0x1234, status=0)
+    assert made.holds is None
+
+
+def test_a_graph_to_which_a_call_added_a_node_is_not_known_to_leave_memory(cu: Drive) -> None:
+    handle = captured_allocation(cu)
+    cu.cuGraphAddEmptyNode(handle, 0, 0)
+    assert not executable_at(cu, cu.cuGraphInstantiateWithFlags(handle, 0)).leaves_memory
+
+
+def test_nodes_that_allocate_more_than_they_free_leave_memory(cu: Drive) -> None:
+    handle = cu.cuGraphCreate(0)
+    pool = struct("CUDA_MEM_ALLOC_NODE_PARAMS", poolProps__allocType=1, poolProps__location__type=1, bytesize=4096)
+    cu.cuGraphAddMemAllocNode(handle, 0, 0, pool, status=0)
+    one = executable_at(cu, cu.cuGraphInstantiateWithFlags(handle, 0, status=0))
+    assert one.leaves_memory and one.types == (10,)
+    cu.cuGraphAddMemFreeNode(handle, 0, 0, 0xA000, status=0)
+    both = executable_at(cu, cu.cuGraphInstantiateWithFlags(handle, 0, status=0))
+    assert not both.leaves_memory and both.types == (10, 11)
+    assert cu.model.graphs_allocate
+
+
+def test_a_launch_that_may_free_memory_ends_what_is_known_to_be_held(cu: Drive) -> None:
+    holding = executable_at(cu, cu.cuGraphInstantiateWithFlags(captured_allocation(cu), 0))
+    plain, freeing = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    cu.cuGraphAddEmptyNode(plain, 0, 0)
+    cu.cuGraphAddMemFreeNode(freeing, 0, 0, 0xA000, status=0)
+    for graph, held in ((plain, True), (freeing, False)):
+        cu.cuGraphLaunch(holding.handle, 0, status=0)
+        cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), 0, status=0)
+        assert (holding.holds is not None) is held
+
+
+def test_what_a_child_graph_node_may_be_given(cu: Drive) -> None:
+    outer, inner, other = (cu.cuGraphCreate(0) for _ in range(3))
+    node, empty = cu.cuGraphAddChildGraphNode(outer, 0, 0, inner), cu.cuGraphAddEmptyNode(other, 0, 0)
+    executable = cu.cuGraphInstantiateWithFlags(outer, 0)
+    cu.cuGraphExecChildGraphNodeSetParams(executable, node, inner)
+    assert cu.status == 0
+    cu.cuGraphExecChildGraphNodeSetParams(executable, empty, inner)
+    assert cu.status == 1
+    cu.cuGraphExecChildGraphNodeSetParams(executable, empty, captured_allocation(cu))
+    assert cu.prediction is not None and cu.prediction.statuses[0] == 910
+
+
+def test_edges_of_nodes_that_are_not_known_are_none(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    first, second = cu.cuGraphAddEmptyNode(graph, 0, 0), cu.cuGraphAddEmptyNode(graph, 0, 0)
+    cu.cuGraphAddDependencies(graph, array(first, 0x9999, second), array(0x9999, first, first), 0, 3, status=0)
+    one, other = cu.model.find(Kind.GRAPH_NODE, first), cu.model.find(Kind.GRAPH_NODE, second)
+    assert isinstance(one, GraphNode) and isinstance(other, GraphNode)
+    assert one.waits_for == {other} and other.waits_for == set()
+    cu.cuGraphDestroyNode(second)
+    third = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    cu.cuGraphAddDependencies(graph, array(third), array(first), 0, 1)
+    assert one.waits_for == {cu.model.find(Kind.GRAPH_NODE, third)}
+    cu.cuGraphRemoveDependencies(graph, array(third), array(first), 0, 1)
+    assert one.waits_for == set()
+
+
+def test_events_of_an_executable_graph_are_those_that_are_certain(cu: Drive) -> None:
+    graph, first, second = cu.cuGraphCreate(0), cu.cuEventCreate(0), cu.cuEventCreate(0)
+    node = cu.cuGraphAddEventRecordNode(graph, 0, 0, first)
+    made = executable_at(cu, cu.cuGraphInstantiateWithFlags(graph, 0))
+    assert [each.handle for each in made.events] == [first]
+    cu.cuGraphExecEventRecordNodeSetEvent(made.handle, node, second)
+    assert [each.handle for each in made.events] == [second]
+    cu.cuGraphExecUpdate(made.handle, graph, status=0)
+    assert [each.handle for each in made.events] == [first]
+    cu.cuGraphExecEventRecordNodeSetEvent(made.handle, node, 0xBEEF00, status=0)
+    assert made.events == ()
+    cu.cuGraphExecUpdate(made.handle, 0xBEEF00, status=0)
+    assert made.events == ()
+    cu.cuGraphEventRecordNodeSetEvent(node, 0xBEEF00, status=0)
+    found = cu.model.find(Kind.GRAPH, graph)
+    assert isinstance(found, Graph) and found.events == ()
+    cu.cuGraphEventRecordNodeSetEvent(node, second)
+    assert [each.handle for each in found.events] == [second]
+
+
+def test_a_graph_is_damaged_by_references_that_it_never_had(cu: Drive) -> None:
+    graph, thing = cu.cuGraphCreate(0), cu.cuUserObjectCreate(1, 2, 3, 1)
+    owner, found = cu.model.find(Kind.GRAPH, graph), cu.model.find(Kind.USER_OBJECT, thing)
+    assert isinstance(owner, Graph) and found is not None
+    assert found.references == 3
+    cu.cuUserObjectRetain(thing, 2)
+    assert found.references == 5
+    cu.cuUserObjectRelease(thing, 4)
+    assert found.references == 1 and found.alive
+    cu.cuGraphReleaseUserObject(graph, thing, 1, status=0)
+    assert owner.released_too_often and not found.alive and found.destroyed_by is cu.call
+    cu.cuGraphReleaseUserObject(graph, 0xBEEF00, 1, status=0)
+    cu.cuGraphReleaseUserObject(0xBEEF00, thing, 1, status=0)
+    cu.cuGraphRetainUserObject(0xBEEF00, thing, 1, 0, status=0)
+
+
+def test_references_that_a_graph_gives_back_are_gone_from_it(cu: Drive) -> None:
+    graph, thing = cu.cuGraphCreate(0), cu.cuUserObjectCreate(1, 2, 1, 1)
+    owner, found = cu.model.find(Kind.GRAPH, graph), cu.model.find(Kind.USER_OBJECT, thing)
+    assert isinstance(owner, Graph) and found is not None
+    cu.cuGraphRetainUserObject(graph, thing, 1, 1)
+    cu.cuGraphRetainUserObject(graph, thing, 2, 0)
+    assert owner.owned == {found: 3}
+    cu.cuGraphReleaseUserObject(graph, thing, 3)
+    assert owner.owned == {} and not owner.released_too_often
+    cu.cuUserObjectRelease(thing, 100)
+    assert found.alive
+
+
+def test_a_graph_s_launch_is_in_doubt_once_graphs_may_wait(cu: Drive) -> None:
+    graph, stream = cu.cuGraphCreate(0), cu.cuStreamCreate(1)
+    found = cu.model.find(Kind.STREAM, stream)
+    assert isinstance(found, Stream)
+    for waits in (False, True):
+        cu.cuCtxSynchronize()
+        cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), stream)
+        assert found.timeline is not None and found.timeline.uncertain is waits
+        cu.cuGraphAddHostNode(graph, 0, 0, 0x1000)
+        assert cu.model.graphs_wait
+
+
+# Modules.
+
+
+def test_a_function_is_asked_for_clusters_in_its_context(cu: Drive) -> None:
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"f\0")
+    for name in ("cuOccupancyMaxActiveClusters", "cuOccupancyMaxPotentialClusterSize"):
+        getattr(cu, name)(function, 0x1000)
+        assert cu.status == 0
+    cu.cuCtxCreate(0, 0, 0)
+    for name in ("cuOccupancyMaxActiveClusters", "cuOccupancyMaxPotentialClusterSize"):
+        getattr(cu, name)(function, 0x1000)
+        assert cu.status == 400
+
+
+def test_blocks_have_threads_and_not_too_many(cu: Drive) -> None:
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"f\0")
+    for size, status in ((0, 1), (1, 0), (32, 0)):
+        cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, size, 0)
+        assert cu.status == status
+    for size, status in ((1, 0), (1024, 0), (1025, 1)):
+        cu.cuOccupancyAvailableDynamicSMemPerBlock(function, 1, size)
+        assert cu.status == status
+
+
+def test_shared_memory_of_a_block_is_not_less_than_nothing(cu: Drive) -> None:
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"f\0")
+    for attribute, value, status in ((8, 4096, 0), (8, 0, 0), (8, -1, 1)):
+        cu.cuFuncSetAttribute(function, attribute, value)
+        assert cu.status == status
+    cu.cuFuncSetAttribute(function, 9, -1)
+    assert cu.status == 0
+
+
+def test_what_is_added_to_a_linker(cu: Drive) -> None:
+    linker = cu.cuLinkCreate(0, 0, 0)
+    found = cu.model.find(Kind.LINKER, linker)
+    assert isinstance(found, Linker) and found.added_by is None
+    assert cu.model.predict(replace(adding(cu, linker), image=b"")).statuses == (0,)
+    assert cu.model.predict(replace(adding(cu, linker), image=b"no text")).statuses == (200,)
+    assert cu.model.predict(replace(adding(cu, linker), image=b"// a\n.version 7.0")).statuses == (0,)
+    cu.cuLinkAddData(linker, 1, 0x1000, 10, 0x2000, 0, 0, 0)
+    assert cu.model.predict(adding(cu, linker)).statuses == (0, 300, 999)
+    assert found.added_by is cu.call
+    cu.cuLinkComplete(linker)
+    assert found.completed_by is cu.call
+    assert cu.model.predict(adding(cu, linker)).statuses == (1,)
+    assert cu.model.predict(adding(cu, 0xBEEF00)).statuses[0] in (0, 1, 400)
+
+
+def adding(cu: Drive, linker: int) -> Call:
+    """A call that is not made."""
+    entry_point = driver()["cuLinkAddData"]
+    return Call(entry_point, (linker, 1, 0x1000, 10, 0x2000, 0, 0, 0), thread=1, number=500)
+
+
+# Streams.
+
+
+def test_a_launch_is_one_of_the_current_context(cu: Drive) -> None:
+    primary = cu.model.primaries[0]
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"f\0")
+    other = cu.model.context_at(cu.cuCtxCreate(0, 0, 0))
+    cu.cuCtxPopCurrent()
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+    assert other is not None
+    assert primary.launched and not other.launched
+    other.launched = True
+    cu.cuCtxSynchronize()
+    assert not primary.launched and other.launched
+    cu.cuCtxPopCurrent()
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, status=0)
+    assert not primary.launched
+
+
+def test_a_copy_from_managed_memory_waits_as_one_from_the_host(cu: Drive) -> None:
+    """And one between memory of devices does not wait at all (CUDA Driver API, API synchronization behavior)."""
+    device, managed = cu.cuMemAlloc(4096), cu.cuMemAllocManaged(4096, 1)
+    stream = cu.cuStreamCreate(0)
+    for source, target, before, itself in (
+        (device, device + 64, False, False),
+        (managed, device, True, False),
+        (device, managed, False, True),
+    ):
+        cu.cuMemsetD8Async(device, 0, 16, stream)
+        earlier = cu.call
+        cu.cuMemcpyDtoD(target, source, 16)
+        copy = cu.call
+        assert earlier is not None and copy is not None
+        assert cu.model.finished(earlier) is (before or itself) and cu.model.finished(copy) is itself
+        cu.cuCtxSynchronize()
+
+
+# Libraries.
+
+
+def test_what_could_not_be_made_is_remembered_until_one_of_its_kind_is(cu: Drive) -> None:
+    create = library_call("cublasCreate")
+    assert not_made(cu.model, create) == {}
+    cu.model.observe(create, Outcome(1))
+    assert not_made(cu.model, create) == {Kind.CUBLAS_HANDLE: (create, 1)}
+    cu.model.observe(library_call("cudnnCreate"), Outcome(0, {0: 8}))
+    assert not_made(cu.model, create) == {Kind.CUBLAS_HANDLE: (create, 1)}
+    with cu.in_thread(2):
+        cu.cuCtxGetCurrent()
+        elsewhere = cu.call
+    assert elsewhere is not None and not_made(cu.model, elsewhere) == {}
+    cu.model.observe(create, Outcome(0, {0: 7}))
+    assert not_made(cu.model, create) == {}
+
+
+def test_a_library_that_cannot_start_says_so_in_its_own_words() -> None:
+    assert cuda_missing(library_call("cublasCreate").entry_point) == LIBRARIES["cublas"].cuda_missing == 1
+    assert cuda_missing(library_call("cudnnCreate").entry_point) == 1001
+    assert needs_cuda(library_call("cublasSetStream").entry_point)
+    assert not needs_cuda(library_call("cudnnCreateTensorDescriptor").entry_point)
