@@ -112,7 +112,7 @@ bool is_generated(uint64_t address) {
 // The unwinder ends at generated code that registers no frames (mono, .NET, V8; see
 // docs/decisions/0009-names-of-generated-code.md): on by frame pointers, to the first
 // address in a file.
-void walk_generated(Thread* thread, Frames* frames) {
+READS_STACKS void walk_generated(Thread* thread, Frames* frames) {
     uint64_t below = reinterpret_cast<uint64_t>(frames), at = frames->frame_pointer;
     while (frames->native && frames->native < MOST_FRAMES && is_generated(frames->addresses[frames->native - 1])) {
         if (at % 8 || at <= below || at - below > LARGEST_FRAME || !is_readable(thread, at, 16)) return;
@@ -153,7 +153,7 @@ struct Trailed {
 };
 
 // Ends where a return address is not where the unwinder says that the frame inside begins.
-int follow_trail(void* context, void* argument) {
+READS_STACKS int follow_trail(void* context, void* argument) {
     Trailed* trailed = static_cast<Trailed*>(argument);
     Trail* trail = trailed->trail;
     const int before = trailed->frames.native;

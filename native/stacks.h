@@ -37,7 +37,7 @@ uint32_t capture_trail(Thread* thread, uint64_t frame, Trail* trail);
 
 // Whether the thread's stack is the one that the trail was made of. Return addresses are compared outward: where one is
 // the same, the next stands where it stood.
-inline bool leads_here(const Trail& trail, uint64_t frame, uint64_t python) {
+READS_STACKS inline bool leads_here(const Trail& trail, uint64_t frame, uint64_t python) {
     for (int i = 0; i < trail.count; i++)
         if (__builtin_expect(
                 *reinterpret_cast<const uint32_t*>(frame + trail.offsets[i] * Trail::UNIT) != trail.returns[i], 0))

@@ -89,7 +89,7 @@ class Walker {
     }
 
     // Whether the whole stack could be walked.
-    bool go(uint64_t address, uint64_t stack_pointer, uint64_t frame_pointer, int most) {
+    READS_STACKS bool go(uint64_t address, uint64_t stack_pointer, uint64_t frame_pointer, int most) {
         int foreign = 0;  // frames that are not the shim's, or outward of one
         while (address) {
             Step& step = walk_->steps[walk_->count];
@@ -137,7 +137,7 @@ class Walker {
         return packed;
     }
 
-    static bool follow(const Rule& rule, Step* step) {
+    READS_STACKS static bool follow(const Rule& rule, Step* step) {
         const uint64_t* frame = reinterpret_cast<const uint64_t*>(step->frame_pointer) + rule.offset;
         const uint64_t* cfa = reinterpret_cast<const uint64_t*>(step->stack_pointer) + rule.offset;
         if (rule.cfa == Cfa::FRAME)

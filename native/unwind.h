@@ -7,6 +7,11 @@
 
 namespace cuvet {
 
+// Of functions that read words of a stack, whatever stands there: what an earlier frame has left, variables of a frame
+// that has taken another's place, memory that a frame pointer leads to by accident. They compare these words, or look
+// where they lead. In any other function a sanitizer is right about such a read.
+#define READS_STACKS __attribute__((no_sanitize("address", "thread")))
+
 // A frame of a walk: its return address, the registers in it, and where its caller's are.
 struct Step {
     uint64_t address;
