@@ -169,6 +169,36 @@ def test_threads_that_end_in_all_ways(bench: Bench) -> None:
     assert len(seen) == 9 * (2 + 4 + 2)
 
 
+def test_a_library_that_is_unmapped_unseen(bench: Bench) -> None:
+    """By the loader's own function, which the shim does not stand in front of; each walk has something new."""
+    for name, size in (("one", 0x808), ("other", 0x1008)):
+        (bench.folder / f"{name}.c").write_text(PLUGIN % (size, size, size, size))
+        library = str(bench.folder / f"lib{name}.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(bench.folder / f"{name}.c")], check=True)
+    program = compile_program(
+        bench,
+        """
+        #define NEW(n) APART static void new_##n(void) { made(); asm volatile("nop"); }
+        NEW(0) NEW(1) NEW(2) NEW(3) NEW(4) NEW(5) NEW(6) NEW(7)
+        static void (*const news[])(void) = {new_0, new_1, new_2, new_3, new_4, new_5, new_6, new_7};
+        int main(int count, char **arguments) {
+            int (*unmap)(void *) = dlsym(dlopen("libc.so.6", RTLD_NOW), "dlclose");
+            CHECK(unmap && unmap != dlclose);
+            start();
+            for (int i = 0; i < 8; i++) {
+                void *library = dlopen(arguments[1 + i % 2], RTLD_NOW);
+                ((void (*)(void (*)(void)))dlsym(library, "through"))(news[i]);
+                CHECK(unmap(library) == 0);
+            }
+            return 0;
+        }""",
+    )
+    run = bench.run([str(program), *(str(bench.folder / f"lib{name}.so") for name in ("one", "other"))])
+    assert run.returncode == 0, run.stderr
+    assert stacks(run.trace) == told(run.stdout)
+    assert len({stack[1] for stack in stacks(run.trace)}) == 1, "the libraries were not in one place"
+
+
 def test_libraries_and_threads_that_come_and_go_while_others_walk(bench: Bench) -> None:
     """What one thread learns of a return address, others use; what one unmaps, nobody believes any more."""
     for name, size in (("one", 0x808), ("other", 0x1008)):
@@ -389,6 +419,30 @@ def test_a_signal_in_the_kernels_own_code(bench: Bench) -> None:
         }""",
     )
     assert len(seen) == 9
+
+
+def test_a_signal_whose_handler_returns_to_undescribed_code(bench: Bench) -> None:
+    """As it does where the C library leaves that to the program; the unwinder knows the instructions."""
+    seen = equal_stacks(
+        bench,
+        r"""
+        #include <sys/syscall.h>
+        struct { void (*handler)(int); unsigned long flags; void (*restorer)(void); unsigned long mask; } action;
+        void comes_back(void);
+        asm(".text\n nop\n comes_back: mov $15, %rax\n syscall\n");
+        static void handler(int number) { twice(); }
+        APART static void raises(void) { raise(SIGUSR1); asm volatile(""); }
+        int main(void) {
+            start();
+            action.handler = handler;
+            action.flags = 0x04000000;  /* SA_RESTORER */
+            action.restorer = comes_back;
+            CHECK(syscall(SYS_rt_sigaction, SIGUSR1, &action, 0, 8) == 0);
+            for (int i = 0; i < 3; i++) { raises(); made(); }
+            return 0;
+        }""",
+    )
+    assert len(seen) == 9 and len(seen[0]) >= 6
 
 
 def test_a_signal_at_the_first_instruction_of_a_function(bench: Bench) -> None:
