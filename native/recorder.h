@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "entry_points.h"
+#include "python_frames.h"
 #include "unwind.h"
 
 namespace cuvet {
@@ -64,6 +65,19 @@ struct alignas(64) Memo {
 };
 constexpr int MEMO_BITS = 7;
 
+constexpr int MOST_FRAMES = 64;
+
+// The stack that a walk belongs to.
+struct KnownStack {
+    uint32_t id;  // 0: none
+    int after;    // which of the thread's stacks was wanted after it, the last time
+    int python;
+    struct {
+        PythonFrame frame;
+        uint64_t key;
+    } frames[MOST_FRAMES];
+};
+
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
 
@@ -90,6 +104,8 @@ struct Thread {
     alignas(16) char close_call[1024];  // of the library's call that it is inside: see library_call.cpp
     Memo memos[1 << MEMO_BITS];
     Walks walks;
+    KnownStack stacks[Walks::MOST];  // each of the walk of the same place
+    int last_stack;                  // the one that was wanted last
 };
 
 // While it lives, the thread is busy. Its signal handlers must see it so.

@@ -22,7 +22,6 @@ namespace cuvet {
 
 namespace {
 
-constexpr int MOST_FRAMES = 64;
 constexpr uint32_t MOST_NAME = 1024;
 constexpr uint32_t MOST_BUILD_ID = 32;
 
@@ -133,17 +132,21 @@ void take_walk(const Walk& walk, Frames* frames) {
     }
 }
 
+// In builds with a sanitizer: ends the program if the unwinder finds another stack.
 #ifdef CUVET_COMPARE_UNWINDERS
-// Ends the program if the unwinder finds another stack.
-void compare(const Frames& walked, Backtrace unwind) {
+void compare(const Walk& walk, Backtrace unwind) {
+    static __thread Frames walked __attribute__((tls_model("initial-exec")));
     static __thread Frames frames __attribute__((tls_model("initial-exec")));
-    frames.native = 0;
+    walked.native = frames.native = 0;
+    take_walk(walk, &walked);
     unwind(add_frame, &frames);
     const size_t bytes = static_cast<size_t>(walked.native) * sizeof *walked.addresses;
     if (frames.native == walked.native && memcmp(frames.addresses, walked.addresses, bytes) == 0) return;
     dprintf(STDERR_FILENO, "cuvet: the unwinder found %d frames, the walk %d\n", frames.native, walked.native);
     abort();
 }
+#else
+void compare(const Walk&, Backtrace) {}
 #endif
 
 struct Trailed {
@@ -345,6 +348,47 @@ uint32_t store_stack(Thread* thread, const Frames& frames) {
     return number;
 }
 
+bool has_same_python(const KnownStack& stack, const Frames& frames) {
+    if (stack.python != frames.python) return false;
+    for (int i = 0; i < frames.python; i++) {
+        const auto& [known, key] = stack.frames[i];
+        const PythonFrame& frame = frames.code[i];
+        if (known.offset != frame.offset || known.code != frame.code || key != python_code_key(frame.code))
+            return false;
+    }
+    return true;
+}
+
+bool is_same(const Thread& thread, int at, const Start& start, const Frames& frames) {
+    const KnownStack& stack = thread.stacks[at];
+    const Walk& walk = thread.walks.all[at];
+    return stack.id && has_same_python(stack, frames) && is_walked_again(walk, start) && walks_hold(walk.era);
+}
+
+// One of the thread's newest stacks, of which only the return addresses are looked at; 0 if it is none of them. A
+// program that makes and ends objects in turn wants the same few one after the other.
+uint32_t known_stack(Thread* thread, const Start& start, const Frames& frames) {
+    KnownStack& last = thread->stacks[thread->last_stack];
+    int at = last.after;
+    if (!is_same(*thread, at, start, frames)) {
+        for (at = 0; at < Walks::MOST && !is_same(*thread, at, start, frames);) at++;
+        if (at == Walks::MOST) return 0;
+        last.after = at;
+    }
+    thread->last_stack = at;
+    return thread->stacks[at].id;
+}
+
+// That the newest walk belongs to.
+void remember_stack(Thread* thread, const Frames& frames, uint32_t id) {
+    thread->stacks[thread->last_stack].after = thread->walks.last;
+    thread->last_stack = thread->walks.last;
+    KnownStack& stack = thread->stacks[thread->last_stack];
+    stack.id = id;
+    stack.python = frames.python;
+    for (int i = 0; i < frames.python; i++) stack.frames[i] = {frames.code[i], python_code_key(frames.code[i].code)};
+}
+
 struct ForeignDriver {
     char* path;
     uint64_t bytes;
@@ -390,19 +434,25 @@ uint32_t capture_stack(Thread* thread) {
     const Backtrace unwind = backtrace.load(std::memory_order_acquire);
     if (recording_is_full() || !unwind) return 0;
     Frames frames;
+    frames.python = python_frames(frames.code, MOST_FRAMES);
+    const Start start = here();
+    if (const uint32_t known = known_stack(thread, start, frames)) {
+        compare(thread->walks.all[thread->last_stack], unwind);
+        return known;
+    }
     frames.native = 0;
     const FindDescription find = find_description.load(std::memory_order_relaxed);
-    if (find && walk_stack(&thread->walks, here(), MOST_FRAMES, find)) {
+    const bool walked = find && walk_stack(&thread->walks, start, MOST_FRAMES, find);
+    if (walked) {
+        compare(last_walk(thread->walks), unwind);
         take_walk(last_walk(thread->walks), &frames);
-#ifdef CUVET_COMPARE_UNWINDERS
-        compare(frames, unwind);
-#endif
     } else {
         unwind(add_frame, &frames);
         walk_generated(thread, &frames);
     }
-    frames.python = python_frames(frames.code, MOST_FRAMES);
-    return store_stack(thread, frames);
+    const uint32_t id = store_stack(thread, frames);
+    if (walked) remember_stack(thread, frames, id);
+    return id;
 }
 
 uint32_t capture_trail(Thread* thread, uint64_t frame, Trail* trail) {

@@ -86,22 +86,26 @@ class Walker {
         : last_(last), walk_(walk), find_(find), now_(now), last_count_(last.era == now ? last.count : 0) {
         walk_->count = 0;
         walk_->era = now;
+        walk_->is_settled = false;
     }
 
     // Whether the whole stack could be walked.
     READS_STACKS bool go(uint64_t address, uint64_t stack_pointer, uint64_t frame_pointer, int most) {
         int foreign = 0;  // frames that are not the shim's, or outward of one
+        bool settled = true;
         while (address) {
             Step& step = walk_->steps[walk_->count];
-            step = {address, stack_pointer, frame_pointer, nullptr, nullptr, true};
+            step = {address, stack_pointer, frame_pointer, nullptr, nullptr, true, false};
             if (!recall(&step) && !look_up(&step)) return false;
             walk_->count++;
+            settled &= step.is_settled;
             if (foreign || !is_own_address(address)) foreign++;
-            if (!step.return_at || foreign == most || walk_->count == Walk::MOST) return true;
+            if (!step.return_at || foreign == most || walk_->count == Walk::MOST) break;
             address = *step.return_at;
             stack_pointer = reinterpret_cast<uint64_t>(step.return_at + 1);
             if (step.frame_at) frame_pointer = *step.frame_at;
         }
+        walk_->is_settled = settled && address;
         return true;
     }
 
@@ -115,10 +119,11 @@ class Walker {
         if (at_ >= last_count_) return false;
         const Step& known = last_.steps[at_];
         if (known.address != step->address || known.stack_pointer != step->stack_pointer ||
-            known.frame_pointer != step->frame_pointer || !known.is_settled)
+            (known.uses_frame && known.frame_pointer != step->frame_pointer) || !known.is_settled)
             return false;
         step->return_at = known.return_at;
         step->frame_at = known.frame_at;
+        step->uses_frame = known.uses_frame;
         return true;
     }
 
@@ -147,6 +152,7 @@ class Walker {
         else if (rule.cfa != Cfa::STACK)
             return rule.cfa == Cfa::NONE || rule.cfa == Cfa::OUTERMOST;
         step->is_settled = rule.cfa != Cfa::AT_FRAME;
+        step->uses_frame = rule.cfa != Cfa::STACK || rule.saved == Saved::AT_FRAME;
         step->return_at = cfa - 1;
         if (rule.saved == Saved::AT_CFA)
             step->frame_at = cfa + rule.frame_offset;
@@ -165,11 +171,11 @@ class Walker {
 };
 
 bool walk_once(Walks* walks, const Start& start, int most, FindDescription find, bool* found_new) {
-    Walk* walk = &walks->both[!walks->last];
-    Walker walker(last_walk(*walks), walk, find, code_era());
+    const int next = (walks->last + 1) % Walks::MOST;
+    Walker walker(last_walk(*walks), &walks->all[next], find, code_era());
     const bool whole = walker.go(start.address, start.stack_pointer, start.frame_pointer, most);
     *found_new = walker.found_new();
-    if (whole) walks->last = !walks->last;
+    if (whole) walks->last = next;
     return whole;
 }
 
@@ -197,6 +203,8 @@ bool walk_stack(Walks*, const Start&, int, FindDescription) { return false; }
 #endif
 
 void code_may_be_unmapped() { unmapping.fetch_add(1, std::memory_order_acq_rel); }
+
+bool walks_hold(uint32_t of) { return !unmapping.load(std::memory_order_acquire) && of == code_era(); }
 
 uint32_t code_era() { return era.load(std::memory_order_acquire) & ERAS; }
 

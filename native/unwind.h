@@ -19,7 +19,8 @@ struct Step {
     uint64_t frame_pointer;
     const uint64_t* return_at;  // of the caller's address; null: the stack ends here
     const uint64_t* frame_at;   // of the caller's frame pointer; null: it is the same
-    bool is_settled;            // the registers alone say where these are
+    bool is_settled;            // the registers alone say where these are …
+    bool uses_frame;            // … with the frame pointer, which may also hold anything else
 };
 
 struct Walk {
@@ -27,12 +28,15 @@ struct Walk {
 
     uint32_t era;  // code_era() at that time
     int count;
+    bool is_settled;  // every step is
     Step steps[MOST];
 };
 
-// What a thread keeps between two walks.
+// What a thread keeps between two walks: the newest ones.
 struct Walks {
-    Walk both[2];
+    static constexpr int MOST = 8;
+
+    Walk all[MOST];
     int last;
 };
 
@@ -61,7 +65,23 @@ __attribute__((always_inline)) inline Start here() {
 // frames that are not the shim's. `find` is asked once for each address.
 bool walk_stack(Walks* walks, const Start& start, int most, FindDescription find);
 
-inline const Walk& last_walk(const Walks& walks) { return walks.both[walks.last]; }
+inline const Walk& last_walk(const Walks& walks) { return walks.all[walks.last]; }
+
+// Whether a walk from `start` would be this one, as far as the stack tells: the registers that count in each frame are
+// the same, so that its caller's are in the same places, and hold the same.
+inline bool is_walked_again(const Walk& walk, const Start& start) {
+    const Step* step = walk.steps;
+    if (!walk.is_settled || step->address != start.address || step->stack_pointer != start.stack_pointer) return false;
+    const uint64_t* frame_at = &start.frame_pointer;
+    for (const Step* end = step + walk.count - 1;; step++) {
+        if (step->uses_frame && *frame_at != step->frame_pointer) return false;
+        if (step == end) return true;
+        if (*step->return_at != step[1].address) return false;
+        if (step->frame_at) frame_at = step->frame_at;
+    }
+}
+// Whether walks of this era can be believed.
+bool walks_hold(uint32_t era);
 
 // Around what may unmap code: meanwhile the unwinder is asked, and afterwards no rule from before is believed if
 // anything was unmapped.

@@ -84,6 +84,34 @@ def python_has_qualified_names(python: Path) -> bool:
     return minor >= 11
 
 
+ALTERNATING = """
+import ctypes
+
+cuda = ctypes.CDLL("libcuda.so.1")
+event, context = ctypes.c_uint64(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+create, place = cuda.cuEventCreate, ctypes.byref(event)
+for turn in range(12):
+    create(place, 0)  # line 10
+    create(place, 0)
+    for file in ("a.py", "b.py"):
+        exec(compile("create(place, 0)", file, "exec"))
+"""
+
+
+def test_lines_and_code_objects_in_turn(bench: Bench) -> None:
+    """The native frames are the same; of the code that is compiled each time, one object takes the place of another."""
+    script = bench.folder / "script.py"
+    script.write_text(ALTERNATING)
+    run = bench.run([sys.executable, str(script)])
+    assert run.returncode == 0, run.stderr
+    recording = run.trace.recording
+    frames = [recording.stacks[call.stack].python[0] for call in run.trace.named("cuEventCreate")]
+    places = [(Path(recording.codes[code].file).name, line) for code, line in frames]
+    assert places == [("script.py", 10), ("script.py", 11), ("a.py", 1), ("b.py", 1)] * 12
+
+
 def test_an_extension_that_released_the_gil_is_seen_all_the_same(bench: Bench) -> None:
     """ctypes.CDLL releases the GIL around each call; another thread keeps the interpreter busy meanwhile."""
     script = bench.folder / "busy.py"
