@@ -36,7 +36,7 @@ SITUATIONS = (
 MADE = (Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES)
 
 
-def _written(model: Model, call: Call) -> dict[int, int]:
+def written(model: Model, call: Call) -> dict[int, int]:
     """What the model knows, and new handles."""
     known = model.predict(call).outputs
     entry_point = call.entry_point
@@ -54,7 +54,7 @@ def _written(model: Model, call: Call) -> dict[int, int]:
 def _effect(entry_point: EntryPoint, situation: s.Situation | None) -> str:
     model, handles = s.start(situation)
     call = s.call_of(entry_point, handles)
-    outputs = _written(model, call)
+    outputs = written(model, call)
     before = set(state(model))
     model.observe(call, Outcome(0, outputs))
     return "\n".join(f"    {line}" for line in state(model) if line not in before)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog import Verb, driver
+from cuvet.catalog import EntryPoint, Kind, Verb, driver
 from cuvet.device.protocol import Answer, Command, Op
 
 if TYPE_CHECKING:
+    from cuvet.device.invocation import Invocation
     from cuvet.device.process import Thread
 
 _PAGE_BITS = 12
@@ -51,6 +52,59 @@ def _only_asks(entry_point: int) -> bool:
     called = driver().entry_points[entry_point]
     returns = bool(called.roles) and all(role.verb is Verb.RETURNS for role in called.roles)
     return called.hot and returns and all(parameter.out for parameter in called.parameters)
+
+
+_CONTEXTS = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT, Kind.DEVICE})
+
+
+@cache
+def leaves_contexts(entry_point: EntryPoint) -> bool:
+    """Whether a call that succeeds surely leaves it as it is which contexts live and which are current: it only asks, or has no role
+    that is about one, other than to need the current one, or to wait for it."""
+    if _only_asks(entry_point.id):
+        return True
+    return bool(entry_point.roles) and all(
+        role.kind not in _CONTEXTS or role.verb is Verb.BLOCKS or (role.verb is Verb.USES and not role.parameter)
+        for role in entry_point.roles
+    )
+
+
+@dataclass(slots=True)
+class Told:
+    """What questions about contexts were answered last, as long as nothing has changed that they ask for: by thread and entry point, the
+    bytes that go where the parameters point, by position."""
+
+    _answers: dict[tuple[int, int], tuple[tuple[int, bytes], ...]] = field(default_factory=dict)
+
+    def learn(self, call: Invocation, status: int) -> None:
+        """The model has observed that the call returns the status."""
+        entry_point = call.entry_point
+        if status or not leaves_contexts(entry_point):
+            self._answers.clear()
+        elif _only_asks(entry_point.id):
+            context = call.model.current_context(call.call)
+            if context is None or context.alive:
+                self._answers[call.thread.number, entry_point.id] = tuple(
+                    (position, written(entry_point, position, value)) for position, value in call.outputs.items()
+                )
+
+    def forget(self) -> None:
+        """Something else has changed the model."""
+        self._answers.clear()
+
+    def answer(self, thread: Thread, question: Command) -> tuple[Command, ...] | None:
+        """What the shim is to write in answer to the question, which then returns success; None if that is not known."""
+        entry_point, *words = question.operands
+        told = self._answers.get((thread.number, entry_point))
+        if told is None or not all(words):
+            return None
+        return tuple(Command(Op.WRITE, (words[position],), data) for position, data in told)
+
+
+def written(entry_point: EntryPoint, position: int, value: int) -> bytes:
+    """What is written for that value where the parameter points."""
+    size = entry_point.parameters[position].pointee_bytes or 8
+    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
 def _is_registered(thread: Thread, address: int) -> bool:

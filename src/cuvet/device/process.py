@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.device.arena import Arena
 from cuvet.device.facts import TOTAL_MEMORY
-from cuvet.device.foreknown import Scratch, TouchedPages
+from cuvet.device.foreknown import Scratch, Told, TouchedPages
 from cuvet.device.handles import Handles
 from cuvet.device.protocol import Hello
 from cuvet.device.work import Timeline
@@ -162,6 +162,7 @@ class ClientProcess:
     uses: dict[Allocation, Fault] = field(default_factory=dict)
     """How a launch fails that waits for other work if this stream-ordered memory is freed before."""
     touched: TouchedPages = field(default_factory=TouchedPages)
+    told: Told = field(default_factory=Told)
     calls_host: bool = False
     """Host functions were queued."""
     calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))

@@ -4,10 +4,10 @@ The numbers stand here alone: ``tools/generate_native.py`` writes them for the s
 """
 
 import struct
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping
 from enum import IntEnum
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 VERSION = 2
 MOST_BYTES = 64 << 20
@@ -21,6 +21,9 @@ PER_THREAD_SYMBOL, OWN_QUESTION = 1, 2
 
 _COMMANDS = tuple(struct.Struct(f"<IBBHI{count}Q") for count in range(MOST_OPERANDS + 1))
 """Length and header of a command, and its operands, by their number."""
+_WORDS = tuple(struct.Struct(f"<{count}Q") for count in range(256))
+"""Words of a call, by their number."""
+_NO_STRUCTS: Mapping[int, bytes] = MappingProxyType({})
 
 Result = TypeVar("Result")
 
@@ -93,8 +96,7 @@ class Registration(IntEnum):
     MANAGED_VARIABLE = 0xFFFF0004
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What the shim shall do. ``operands`` are words, taken modulo 2**64."""
 
     op: Op
@@ -104,16 +106,18 @@ class Command:
     def encode(self, call: int = 0, flags: int = 0) -> bytes:
         """The message. ``call``: which of the connection's calls it belongs to, from 0. ``flags``: UNANSWERED: the shim does not answer,
         and goes on to the next command; FORESEEN, of CALL_DRIVER: what answers the driver call follows, without its being asked."""
-        count = len(self.operands)
-        words = [word & 0xFFFFFFFFFFFFFFFF for word in self.operands]
-        return (
-            _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, flags, call & 0xFFFFFFFF, *words)
-            + self.data
-        )
+        op, operands, data = self
+        count = len(operands)
+        length = 8 + 8 * count + len(data)
+        try:
+            head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *operands)
+        except struct.error:  # a word is negative
+            words = [word & 0xFFFFFFFFFFFFFFFF for word in operands]
+            head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *words)
+        return head + data if data else head
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """``error`` is 0 or an errno."""
 
     error: int
@@ -124,8 +128,7 @@ class Answer:
         return int.from_bytes(self.data[:8], "little")
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(NamedTuple):
     """First message of a connection. ``parent`` is the process that this one was forked from after it had called CUDA, or 0.
     ``image`` tells programs apart that one process executes one after the other; a forked child has its parent's.
     ``host_functions``: the thread runs the host functions of streams. ``again``: it had a connection, which the program closed."""
@@ -138,25 +141,21 @@ class Hello:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """First message of a connection by the socket's abstract name, which everybody can see."""
 
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Bring:
+class Bring(NamedTuple):
     """The socket that comes with this message is the connection of another thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Goodbye:
+class Goodbye(NamedTuple):
     """The process is exiting: from here on its driver has shut down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A call. ``words`` has one word per parameter, ``structs`` the bytes of those passed by value, by parameter.
 
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
@@ -170,7 +169,7 @@ class Request:
     per_thread: bool = False
     signature: int = 0
     major: int = 0
-    structs: dict[int, bytes] = field(default_factory=dict)
+    structs: Mapping[int, bytes] = _NO_STRUCTS
     library: bool = False
     own_question: bool = False
 
@@ -187,6 +186,8 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
     if len(message) < _HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
+    if kind <= MessageKind.LIBRARY_CALL:
+        return _decode_request(message, kind, words, flags, number)
     if kind == MessageKind.ANSWER:
         return Answer(number, message[_HEADER.size :])
     if kind == MessageKind.KEY:
@@ -197,8 +198,6 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
         return Goodbye()
     if kind == MessageKind.HELLO:
         return _decode_hello(message, words, flags, number)
-    if kind in (MessageKind.DRIVER_CALL, MessageKind.RUNTIME_CALL, MessageKind.LIBRARY_CALL):
-        return _decode_request(message, kind, words, flags, number)
     raise ProtocolError(f"there is no message of kind {kind}")
 
 
@@ -215,8 +214,17 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
     position = _HEADER.size + 8 * words
     if position > len(message):
         raise ProtocolError(f"a call announces {words} words and has fewer")
+    values = _WORDS[words].unpack_from(message, _HEADER.size)
+    structs = _decode_structs(message, position) if position < len(message) else _NO_STRUCTS
+    if kind == MessageKind.DRIVER_CALL:
+        per_thread, own_question = bool(flags & PER_THREAD_SYMBOL), bool(flags & OWN_QUESTION)
+        return Request(False, number, values, per_thread, 0, 0, structs, False, own_question)
+    runtime, library = kind == MessageKind.RUNTIME_CALL, kind == MessageKind.LIBRARY_CALL
+    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)
+
+
+def _decode_structs(message: bytes, position: int) -> dict[int, bytes]:
     structs = {}
-    values = struct.unpack_from(f"<{words}Q", message, _HEADER.size)
     while position < len(message):
         if position + _BLOB.size > len(message):
             raise ProtocolError("a call ends within a struct")
@@ -226,14 +234,4 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
             raise ProtocolError("a struct is longer than its call")
         structs[parameter] = message[position : position + length]
         position += length
-    if kind == MessageKind.DRIVER_CALL:
-        return Request(
-            False,
-            number,
-            values,
-            bool(flags & PER_THREAD_SYMBOL),
-            structs=structs,
-            own_question=bool(flags & OWN_QUESTION),
-        )
-    runtime, library = kind == MessageKind.RUNTIME_CALL, kind == MessageKind.LIBRARY_CALL
-    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)
+    return structs

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuvet.catalog.results import INVALID_VALUE
+from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.device import foreknown
 from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
@@ -44,6 +44,8 @@ _CONTROL_BYTES = socket.CMSG_SPACE(4)
 """Of a message with one descriptor."""
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept: the limit of descriptors is reached."""
+
+_SUCCEEDED = Answer(0, SUCCESS.to_bytes(8, "little"))
 
 Answerer = Callable[[Thread, Request], Steps[int]]
 
@@ -228,6 +230,7 @@ class Server:
             if connection.thread is None:
                 raise ProtocolError("GOODBYE before HELLO")
             connection.thread.process.model.shutdown()
+            connection.thread.process.told.forget()
         elif isinstance(message, Bring):
             self._add_brought(connection)
         else:
@@ -259,6 +262,10 @@ class Server:
             if answer is not None:
                 continue
             if foreknown.is_question(command):
+                writes = thread.process.told.answer(thread, command)
+                if writes is not None and all(foreknown.is_certain(thread, write) for write in writes):
+                    answer = self._answer_again(connection, thread, command, writes)
+                    continue
                 connection.outgoing += command.encode(call.number, FORESEEN)
                 call.command = command
                 entry_point, *words = command.operands
@@ -273,6 +280,18 @@ class Server:
             foreknown.follow(thread, command)
             answer = foreknown.DONE
         self._send(connection)
+
+    @staticmethod
+    def _answer_again(connection: Connection, thread: Thread, question: Command, writes: Sequence[Command]) -> Answer:
+        """Send the question, and what answered it before: it succeeds."""
+        connection.outgoing += question.encode(connection.calls[-1].number, FORESEEN)
+        for write in writes:
+            connection.outgoing += write.encode(connection.number, UNANSWERED)
+            foreknown.follow(thread, write)
+        connection.calls[0].trusts = True
+        connection.outgoing += Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode(connection.number)
+        connection.number += 1
+        return _SUCCEEDED
 
     def _send(self, connection: Connection) -> None:
         waited = connection.waits_to_send

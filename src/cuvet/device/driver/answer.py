@@ -11,6 +11,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
 from cuvet.device import facts
 from cuvet.device.driver import fault, launch, memory
+from cuvet.device.foreknown import written
 from cuvet.device.invocation import (
     MOST_ARRAY,
     BadAddress,
@@ -20,7 +21,7 @@ from cuvet.device.invocation import (
     read,
     read_string,
     tell,
-    write_word,
+    write,
 )
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
@@ -88,6 +89,7 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
     breaks = any(CRASH in violation.outcomes for violation in prediction.violations)
     if breaks and CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
         model.observe(call, Outcome(None, signal=signal.SIGSEGV))
+        invocation.process.told.forget()
         yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
     result = next((allowed for allowed in prediction.statuses if allowed != CRASH), status.INVALID_HANDLE)
     if status.SUCCESS in prediction.statuses and _touches_graph_memory(invocation):
@@ -99,8 +101,10 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
         yield from _say_full(invocation)
     if result != status.SUCCESS:
         model.observe(call, Outcome(result))
+        invocation.process.told.learn(invocation, result)
         return result
     model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
+    invocation.process.told.learn(invocation, result)
     yield from _clean_up(invocation)
     fault.keep(invocation)
     return fault.shown(invocation)
@@ -156,8 +160,7 @@ def _new_objects(entry_point: EntryPoint) -> tuple[tuple[int, Kind], ...]:
 def _write_outputs(invocation: Invocation) -> Steps[None]:
     for position, value in invocation.outputs.items():
         if invocation.call.args[position]:
-            size = invocation.entry_point.parameters[position].pointee_bytes or 8
-            yield from write_word(invocation.call.args[position], value, size)
+            yield from write(invocation.call.args[position], written(invocation.entry_point, position, value))
 
 
 def _clean_up(invocation: Invocation) -> Steps[None]:

@@ -166,6 +166,7 @@ def shown(call: Invocation) -> int:
     for fault in process.faults:
         if fault.context is context and model.finished(fault.launch):
             model.observe(call.call, Outcome(fault.status))
+            process.told.learn(call, fault.status)
             return fault.status
     return status.SUCCESS
 

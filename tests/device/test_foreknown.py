@@ -1,0 +1,108 @@
+"""What the device process answers without judging it anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from tests.model import effects, situations
+
+from cuvet.catalog import EntryPoint, driver
+from cuvet.device.answer import answer
+from cuvet.device.foreknown import leaves_contexts
+from cuvet.device.process import Machine, Thread
+from cuvet.device.protocol import Answer, Command, Hello, Op, Request
+from cuvet.model import Call, Outcome
+
+POINTER = 0x7000
+CONTEXT = driver()["cuCtxGetCurrent"]
+QUESTION = Command(Op.CALL_DRIVER, (CONTEXT.id, POINTER))
+
+
+def call(thread: Thread, name: str, *words: int) -> tuple[int, bytes]:
+    """The status of the call, and what the shim wrote last."""
+    steps, written = answer(thread, Request(False, driver()[name].id, words)), b""
+    given: Answer | None = None
+    while True:
+        try:
+            command = next(steps) if given is None else steps.send(given)
+        except StopIteration as done:
+            return done.value, written
+        written = command.data if command.op is Op.WRITE else written
+        given = Answer(0, bytes(8))
+
+
+def new_thread(machine: Machine | None = None, number: int = 1) -> Thread:
+    thread = (machine or Machine(1)).thread(Hello(0, os.getpid(), number, 99))
+    call(thread, "cuInit", 0)
+    _, handle = call(thread, "cuDevicePrimaryCtxRetain", POINTER, 0)
+    call(thread, "cuCtxSetCurrent", int.from_bytes(handle, "little"))
+    return thread
+
+
+def told(thread: Thread) -> tuple[Command, ...] | None:
+    return thread.process.told.answer(thread, QUESTION)
+
+
+def test_a_question_about_contexts_is_judged_once() -> None:
+    thread = new_thread()
+    assert told(thread) is None
+    _, context = call(thread, "cuCtxGetCurrent", POINTER)
+    assert told(thread) == (Command(Op.WRITE, (POINTER,), context),)
+    call(thread, "cuStreamCreate", POINTER, 0)
+    call(thread, "cuCtxSynchronize", 0)
+    assert told(thread) == (Command(Op.WRITE, (POINTER,), context),)
+    assert thread.process.told.answer(thread, Command(Op.CALL_DRIVER, (CONTEXT.id, 0))) is None, "a NULL pointer"
+
+
+def test_it_is_judged_again_after_what_could_change_the_answer() -> None:
+    for name, words in (
+        ("cuCtxSetCurrent", (0,)),
+        ("cuDevicePrimaryCtxReset", (0,)),
+        ("cuCtxPopCurrent", (POINTER,)),
+        ("cuMemFree", (0x123,)),
+    ):
+        thread = new_thread()
+        call(thread, "cuCtxGetCurrent", POINTER)
+        assert told(thread)
+        call(thread, name, *words)
+        assert told(thread) is None, name
+
+
+def test_each_thread_has_its_own_answer() -> None:
+    machine = Machine(1)
+    first = new_thread(machine)
+    call(first, "cuCtxGetCurrent", POINTER)
+    second = machine.thread(Hello(0, os.getpid(), 2, 99))
+    assert told(first)
+    assert told(second) is None
+
+
+def test_what_leaves_contexts_leaves_the_answer_about_them() -> None:
+    wrong = [
+        f"{entry_point.name}, {situation.__name__ if situation else 'ordinarily'}"
+        for entry_point in driver().entry_points
+        if leaves_contexts(entry_point)
+        for situation in (
+            None,
+            situations.no_context,
+            situations.green_context,
+            situations.another_device,
+            situations.launched,
+        )
+        if len(set(answers(entry_point, situation))) != 1
+    ]
+    assert wrong == []
+    assert sum(map(leaves_contexts, driver().entry_points)) > 300
+
+
+def answers(entry_point: EntryPoint, situation: situations.Situation | None) -> Iterator[tuple[object, ...]]:
+    """What the model answers to the question before and after a call of the entry point that succeeds."""
+    model, handles = situations.start(situation)
+    made = situations.call_of(entry_point, handles)
+    threads = list(model.threads)
+    for outcome in (None, Outcome(0, effects.written(model, made))):
+        if outcome is not None:
+            model.observe(made, outcome)
+        asked = [model.predict(Call(CONTEXT, (POINTER,), thread=thread)) for thread in threads]
+        yield tuple((each.statuses, tuple(each.outputs.items())) for each in asked)
