@@ -74,6 +74,10 @@ class ObjectTable:
         older = self._older[kind].get(key, ())
         return next((found for found in older if found.generation == generation), None)
 
+    def named(self, handle: int) -> tuple[Object, ...]:
+        """The newest objects of any kind that have this handle, by kind."""
+        return tuple(newest[handle] for newest in self._newest if handle in newest)
+
     def all(self, kind: Kind, alive: bool) -> Iterator[Object]:
         """Objects of that kind, oldest first: the living, or all that are remembered."""
         if alive:

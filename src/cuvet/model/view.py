@@ -126,7 +126,7 @@ class ModelView:
 
     def kinds_of(self, handle: int) -> tuple[Object, ...]:
         """The newest objects of any kind that have this handle (a stream passed as an event)."""
-        return tuple(found for kind in Kind if (found := self.table.find(kind, handle)) is not None)
+        return self.table.named(handle)
 
     def object_of(self, call: Call, parameter_index: int, kind: Kind) -> Object | None:
         """The object that a call's argument names: of the generation that the shim saw, if it saw one."""

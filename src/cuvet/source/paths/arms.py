@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from cuvet.source.calls import meaning
+from cuvet.source.methods import shared_objects
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.trace import Guards
 from cuvet.source.program import (
@@ -37,6 +38,11 @@ class Arms:
         for number, block in enumerate(function.blocks):
             for guard in block.guards:
                 self._inside.setdefault(guard, []).append(number)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """Variables whose object others may know."""
+        return shared_objects(self._function)
 
     @cached_property
     def leaving(self) -> frozenset[Arm]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
 from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning, meaning_of
-from cuvet.source.methods import THIS, shared_objects
+from cuvet.source.methods import THIS
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.contexts import EndedContext
@@ -53,7 +53,6 @@ class Effects:
         self.left: list[Left] = []
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
-        self._shared = shared_objects(function)
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
@@ -260,7 +259,7 @@ class Effects:
             handles.give(receiver, written=True)
         if not summary.members:
             return
-        if receiver != THIS and (receiver in self._shared or not handles.is_local(receiver)):
+        if receiver != THIS and (receiver in self.arms.shared or not handles.is_local(receiver)):
             handles.give(receiver, written=True)
             return
         whole = replace(operation, spans=())
