@@ -8,8 +8,7 @@ class AddressRangeFreedInPart(CallRule):
     """
     checks: A range of addresses is freed (`cuMemAddressFree`) with another size than it was reserved with, or a part of a mapping is
       unmapped (`cuMemUnmap`), and the call fails.
-    why: A range is freed as a whole, and a mapping is unmapped as a whole. The call returns CUDA_ERROR_INVALID_VALUE, and the range stays
-      reserved, the memory mapped.
+    why: Ranges are freed, and mappings unmapped, only as a whole. The call returns CUDA_ERROR_INVALID_VALUE and changes nothing.
     instead: Pass the address that `cuMemAddressReserve` gave, and the size that it was given; those that `cuMemMap` was given.
     limits: Ranges that were reserved before the first call that was seen are not judged.
     """

@@ -4,8 +4,7 @@ from cuvet.rules.arguments import ArgumentRule, entry_points
 class ArgumentBadFlags(ArgumentRule):
     """
     checks: A call that fails was given flags with bits that the parameter does not take, or that it takes only together.
-    why: The driver refuses bits that it does not know with CUDA_ERROR_INVALID_VALUE. Usually they are another function's flags,
-      or arguments in the wrong order.
+    why: The driver refuses unknown bits with CUDA_ERROR_INVALID_VALUE. Usually they are another function's flags, or swapped arguments.
     instead: The enumerators that the message lists, or 0.
     limits: Parameters are listed by hand, mainly of entry points that make streams, events, pinned memory and executable graphs.
       A newer driver may take flags that this version does not know; a call that succeeds is never reported.

@@ -5,11 +5,9 @@ class ArgumentOutOfRange(ArgumentRule):
     """
     checks: A call that fails was given a number that the parameter does not take: a flag that must be one of two, an attribute that
       does not exist, a size that is no multiple of the granularity, a reserved parameter that is not 0.
-    why: The driver returns CUDA_ERROR_INVALID_VALUE. Usually a structure or parameter was not initialised, or arguments are in the
-      wrong order.
+    why: The driver returns CUDA_ERROR_INVALID_VALUE. Usually a structure or parameter was not initialised, or arguments are swapped.
     instead: One of the values that the message lists.
-    limits: Parameters are listed by hand. A newer driver may know attributes that this version does not; a call that succeeds
-      is never reported.
+    limits: Parameters are listed by hand. A newer driver may know more attributes; a call that succeeds is never reported.
     """
 
     code = "CV952"

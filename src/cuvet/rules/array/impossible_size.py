@@ -15,8 +15,7 @@ _LARGEST = 1 << 17
 class ArrayImpossibleSize(CallRule):
     """
     checks: An array is created with width 0, or with an extent that no GPU has, and the call fails.
-    why: Extents of arrays are counted in elements and limited by the hardware: 131072 elements in the largest direction. Height and depth
-      may be 0, the width may not.
+    why: The hardware limits extents, which count elements: 131072 in the largest direction. Height and depth may be 0, the width may not.
     instead: Pass the width in elements, not in bytes. Create no array for an empty image. Ask `cuDeviceGetAttribute` for the limits
       (CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH and its siblings).
     limits: The lower limits of 1D, 3D and layered arrays and of older GPUs are not checked.

@@ -8,8 +8,7 @@ class CaptureDependenciesNotCapturing(CaptureRule):
     """
     checks: `cuStreamUpdateCaptureDependencies` is called on a stream that is not capturing, and fails.
     why: Only a capture has dependencies for the next captured work. The call returns CUDA_ERROR_ILLEGAL_STATE.
-    instead: Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`. `cuStreamIsCapturing` tells whether the stream is
-      capturing.
+    instead: Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`. `cuStreamIsCapturing` tells whether it is.
     limits: Reported only when the call fails.
     """
 

@@ -8,8 +8,7 @@ from cuvet.rules.rule import Violations
 
 class CaptureInterprocessEvent(CaptureRule):
     """
-    checks: An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the
-      call fails.
+    checks: An event created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call fails.
     why: Captured work has no point in time that another process could wait for. The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. A
       wait also invalidates the capture, a record does not.
     instead: Use an ordinary event between streams of a capture. For other processes, record the interprocess event on the stream after

@@ -10,9 +10,8 @@ from cuvet.rules.rule import Violations
 class CaptureInvalidated(CaptureRule):
     """
     checks: A stream is used, or its capture ended, after an earlier call invalidated the capture.
-    why: The earlier call is at fault: it was refused and invalidated the capture. From then on, work on the streams in the capture,
-      copying their attributes, asking for their priority, and `cuStreamEndCapture` return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and
-      there is no graph.
+    why: The earlier call is at fault: it was refused and invalidated the capture. From then on, work on the streams in the capture, copying
+      their attributes, asking for their priority, and `cuStreamEndCapture` return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED.
     instead: Fix the call that is named as the cause. `cuStreamEndCapture` must still be called: it takes the streams out of the capture.
     limits: The cause is not known if that call was not seen. Calls that only ask about the stream are reported only when they fail.
     """

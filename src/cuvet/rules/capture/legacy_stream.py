@@ -10,10 +10,9 @@ class CaptureLegacyStream(CaptureRule):
     """
     checks: The program uses the legacy default stream (even if only to ask for its flags), or makes a synchronous copy or set, and the
       call fails, while a stream of the same context that synchronises with the legacy stream is capturing.
-    why: The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`. So work that runs would depend on
-      work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, in any thread and any
-      capture mode. Asking for the capture's state (`cuStreamIsCapturing`, `cuStreamGetCaptureInfo`) is refused too, but does not
-      invalidate it.
+    why: The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`. So work that runs would depend on work
+      that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, in any thread and any capture
+      mode. Asking for the capture's state (`cuStreamIsCapturing`, `cuStreamGetCaptureInfo`) is refused, too.
     instead: Enqueue on the capturing stream, use asynchronous copies, or create the streams with `CU_STREAM_NON_BLOCKING`
       (`cudaStreamNonBlocking`). If the program uses the default stream a lot, compile with `--default-stream per-thread`.
     limits: Reported only when the call fails.

@@ -9,8 +9,7 @@ class CaptureMerge(CallRule):
     """
     checks: A capturing stream is made to wait for an event of another capture that is not yet ended, and the call fails.
     why: The two captures make two graphs, and there are no dependencies between graphs. The call returns CUDA_ERROR_STREAM_CAPTURE_MERGE.
-    instead: Begin one capture and let the other stream join it by waiting for an event recorded in it. Or order the launches of the two
-      graphs.
+    instead: Begin one capture and let the other stream join it by waiting for an event of it. Or order the launches of the two graphs.
     limits: Reported only when the call fails.
     """
 

@@ -8,13 +8,10 @@ from cuvet.rules.rule import CallRule, Violations
 
 class CaptureWaitForInvalidated(CallRule):
     """
-    checks: A stream is made to wait for an event that was last recorded in an invalidated capture that is not yet ended, and the call
-      fails.
-    why: The event stands for a place in that capture, not for work that runs. No stream can join an invalidated capture: the call returns
-      CUDA_ERROR_INVALID_VALUE.
+    checks: A stream is made to wait for an event last recorded in an invalidated capture that has not ended, and the call fails.
+    why: The event stands for a place in a capture, and no stream can join an invalidated one: the call returns CUDA_ERROR_INVALID_VALUE.
     instead: End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
-    limits: Reported only when the call fails. What the driver returns after the end of the capture was not recorded, so the rule is
-      silent then.
+    limits: Reported only when the call fails. Silent after the end of the capture, because no such call was recorded.
     """
 
     code = "CV816"

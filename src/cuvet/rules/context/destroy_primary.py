@@ -7,8 +7,7 @@ from cuvet.rules.rule import CallRule, Violations
 class ContextDestroyPrimary(CallRule):
     """
     checks: `cuCtxDestroy` is called with the primary context of a device.
-    why: The primary context is shared and counted. The call was measured to return CUDA_ERROR_INVALID_CONTEXT. Often the handle comes from
-      `cuCtxGetCurrent`.
+    why: The primary context is shared and counted. The call was measured to return CUDA_ERROR_INVALID_CONTEXT.
     instead: Call `cuDevicePrimaryCtxRelease` once for each `cuDevicePrimaryCtxRetain`.
     limits: The primary context is known only if its retain was seen.
     """

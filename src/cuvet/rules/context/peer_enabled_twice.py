@@ -10,8 +10,7 @@ class ContextPeerEnabledTwice(CallRule):
     why: One call enables access to all memory of the peer context. A second call returns CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes
       nothing. In the runtime the error stays until `cudaGetLastError`, and the check after the next kernel reports it.
     instead: Enable each pair once, or accept the status and, in the runtime, clear it with `cudaGetLastError`.
-    limits: The first call may be a library's, and may not be recorded, so the driver's status decides. Silent if a library gets this
-      status, because it expects it.
+    limits: The first call may not be recorded, so the driver's status decides. Silent if a library gets this status: it expects it.
     """
 
     code = "CV114"

@@ -8,8 +8,7 @@ _RECORD_EXTERNAL = 1
 
 class ContextPrimaryAndUser(CallRule):
     """
-    checks: An event of the primary context is recorded on a stream of a `cuCtxCreate` context of the same device, or the reverse, and the
-      call fails.
+    checks: The record of an event of the primary context on a stream of a `cuCtxCreate` context of the same device fails, or the reverse.
     why: The runtime and all libraries above it use the primary context of a device. A second context has its own streams, events and
       modules, which are invalid handles in the first.
     instead: Use the primary context in the driver API too: `cuDevicePrimaryCtxRetain` instead of `cuCtxCreate`.

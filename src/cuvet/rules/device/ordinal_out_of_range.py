@@ -37,8 +37,7 @@ _DEVICE = 1
 class DeviceOrdinalOutOfRange(CallRule):
     """
     checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
-    why: Each process numbers its devices from 0, as CUDA_VISIBLE_DEVICES lets it see them. With CUDA_VISIBLE_DEVICES=3 the one device is
-      number 0.
+    why: A process numbers from 0 the devices that CUDA_VISIBLE_DEVICES lets it see. With CUDA_VISIBLE_DEVICES=3, device 3 is number 0.
     instead: Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are, and take ranks modulo that.
     limits: The number of devices is known from the calls of this process.
     """

@@ -5,8 +5,7 @@ from cuvet.rules.unfinished import UnfinishedWork
 
 class DeviceResetPending(UnfinishedWork):
     """
-    checks: The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while work in it, such as a stream-ordered free,
-      was not waited for.
+    checks: The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) before the program waited for work in it.
     why: The reset destroys streams and memory that the work uses, at once. The caller must make sure that nobody uses the device any
       more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked afterwards.
       The results and errors of that work are lost without a message.

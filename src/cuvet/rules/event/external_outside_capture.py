@@ -9,8 +9,7 @@ _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
 class EventExternalOutsideCapture(CallRule):
     """
     checks: A call uses `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` on a stream that is not capturing.
-    why: The flag creates an event node in the captured graph. Without a capture the call returns CUDA_ERROR_ILLEGAL_STATE, and records or
-      waits for nothing.
+    why: The flag creates an event node in the captured graph. Without a capture the call does nothing and returns CUDA_ERROR_ILLEGAL_STATE.
     instead: Use the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
     limits: Silent about streams and events whose origin was not seen.
     """

@@ -11,10 +11,8 @@ class EventInterprocessOtherContext(CallRule):
       of another context: of another device, or a second context of the same device.
     why: The driver dies of SIGSEGV in the call, whether or not the event was recorded. No document says so, and streams can wait for
       ordinary events of any context and device.
-    instead: Wait for an ordinary event that is recorded beside the shared one, or for the event that `cuIpcOpenEventHandle` opens in the
-      other process.
-    limits: Silent about events and streams whose origin was not seen. Waits of created streams are stored, and reported, only with
-      `--record full`.
+    instead: Wait for an ordinary event that is recorded beside the shared one, or in the other process for the event that it opens.
+    limits: Silent about events and streams of unseen origin. Waits of created streams are stored and reported only with `--record full`.
     """
 
     code = "CV312"

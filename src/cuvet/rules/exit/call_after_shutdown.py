@@ -14,8 +14,7 @@ class ExitCallAfterShutdown(FailureRule):
     """
     checks: A call creates, frees or uses something after the driver has shut down: in a destructor of a static object, or in a function
       that was given to ``atexit`` before CUDA was initialised.
-    why: When the process exits, the driver frees everything in an exit handler of its own. Code that runs later has no driver: it frees
-      nothing and waits for nothing.
+    why: When the process exits, the driver frees everything in an exit handler of its own. Code that runs later frees nothing.
     instead: End CUDA objects before ``main`` returns. End static objects that hold them explicitly, or leave them to the driver.
     limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time.
     """

@@ -7,8 +7,7 @@ from cuvet.rules.rule import CallRule, Violations
 
 class FunctionOtherContext(CallRule):
     """
-    checks: A function (`CUfunction`) is launched and the launch fails, while neither the current context nor the stream's is the one in
-      which its module was loaded.
+    checks: The launch of a function (`CUfunction`) fails, and its module was loaded in neither the current context nor the stream's.
     why: A module is loaded into the current context, and its functions run only there. Usually the program caches a function once and
       launches it on every device.
     instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`), whose kernels

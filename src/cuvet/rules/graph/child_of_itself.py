@@ -7,8 +7,7 @@ from cuvet.rules.rule import CRASH, CallRule, Violations
 class GraphChildOfItself(CallRule):
     """
     checks: A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
-    why: The call clones the child into the new node, which is part of that child. It was recorded to die of SIGSEGV inside the driver every
-      time, with no error code.
+    why: The call clones the child into the new node, which is part of that child. It was recorded to die of SIGSEGV inside the driver.
     instead: Add a clone of the graph (`cuGraphClone`).
     limits: None known.
     """

@@ -9,8 +9,7 @@ from cuvet.rules.rule import CallRule, Violations
 
 class GraphConditionUnused(CallRule):
     """
-    checks: The instantiation of a graph fails because a condition (`cuGraphConditionalHandleCreate`) has no conditional node: none was
-      added, or it was destroyed.
+    checks: The instantiation of a graph fails, and a condition (`cuGraphConditionalHandleCreate`) has no conditional node.
     why: The instantiation returns CUDA_ERROR_INVALID_VALUE. A condition cannot be removed from its graph.
     instead: Add a conditional node for each condition. To remove a condition, build the graph again.
     limits: Reported only when the call fails. A condition counts as used if any node that was seen has it.

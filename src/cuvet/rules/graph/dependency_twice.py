@@ -8,8 +8,7 @@ from cuvet.rules.rule import CallRule, Violations
 class GraphDependencyTwice(CallRule):
     """
     checks: `cuGraphAddDependencies` fails because the graph already has the edge.
-    why: The call that added the second node (`dependencies`), or an earlier call, may have added the edge. The driver returns
-      CUDA_ERROR_INVALID_VALUE.
+    why: An earlier call, such as the one that added the second node, added the edge. The driver returns CUDA_ERROR_INVALID_VALUE.
     instead: Add each dependency once: with the node, or afterwards.
     limits: Reported only when the call fails. Silent about edges of captured or cloned nodes.
     """

@@ -17,12 +17,10 @@ class GraphNotCopyable(CallRule):
     """
     checks: A graph that allocates or frees memory, or has a conditional node, cannot be cloned, added to another graph as a child, or
       instantiated while it has an executable graph, or a clone from before its conditional node. The call fails.
-    why: Such a graph has its own memory addresses and condition handles, so only one executable graph can exist at a time. The call returns
-      CUDA_ERROR_NOT_SUPPORTED.
+    why: The graph owns addresses or condition handles, so only one executable graph can exist. The call returns CUDA_ERROR_NOT_SUPPORTED.
     instead: Build or capture the graph again, or destroy the first executable graph before creating the second. A graph with memory nodes
       can be moved into its parent (`cuGraphAddNode` with `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`).
-    limits: Reported only when the call fails. A graph with a refused free node counts as one that frees memory. Memory nodes of a child
-      graph are not examined.
+    limits: Reported only when the call fails. A refused free node counts as a memory node; those of a child graph do not.
     """
 
     code = "CV706"

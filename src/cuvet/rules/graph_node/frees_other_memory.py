@@ -8,10 +8,8 @@ from cuvet.rules.rule import CallRule, Violations
 class GraphNodeFreesOtherMemory(CallRule):
     """
     checks: Adding a free node fails, because no graph allocates the memory, or a node of this graph already frees it.
-    why: A free node can only free memory of a graph's node, and each graph frees it at most once. The driver returns
-      CUDA_ERROR_INVALID_VALUE.
-    instead: Free the address that `cuGraphAddMemAllocNode` wrote into `dptr`, with one node on every path. Free other memory outside of the
-      graph.
+    why: A free node frees only memory of a graph's node, and a graph frees it once. The driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Free the address that `cuGraphAddMemAllocNode` returned, with one node on every path. Free other memory outside of the graph.
     limits: Reported only when the call fails. An address that no known call allocated is judged only as long as no graph allocates any.
     """
 

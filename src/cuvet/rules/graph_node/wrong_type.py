@@ -12,8 +12,7 @@ _SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
 
 class GraphNodeWrongType(CallRule):
     """
-    checks: A call for graph nodes of one type gets a node of another and fails: for example, it queries kernel parameters of an empty node,
-      or disables a host node.
+    checks: A call for graph nodes of one type gets a node of another and fails: for example, it queries kernel parameters of an empty node.
     why: Each type of node has its own parameters. In an executable graph, only kernel, memset and memcpy nodes can be enabled and disabled.
       The driver returns CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE from `cuGraphExecChildGraphNodeSetParams`.
     instead: Query the type of a node that the program did not add with `cuGraphNodeGetType`. Disable only kernel, memset and memcpy nodes.

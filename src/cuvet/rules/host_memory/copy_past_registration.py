@@ -8,8 +8,7 @@ class HostMemoryCopyPastRegistration(CallRule):
     """
     checks: A copy to or from the host starts in registered memory, goes past the end of the registration, and fails.
     why: The driver assigns a registered host address to its registration. It refuses a copy that goes past it with
-      CUDA_ERROR_INVALID_VALUE, even if the memory behind it belongs to the program or is registered too. A copy that starts before the
-      registration succeeds.
+      CUDA_ERROR_INVALID_VALUE, even if the memory behind it is registered, too. A copy that starts before the registration succeeds.
     instead: Register the whole buffer at once, or copy in pieces that end where the registration ends.
     limits: Only `cuMemcpyHtoD`, `cuMemcpyDtoH` and their stream variants are checked.
     """

@@ -6,8 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 
 class HostMemoryNotPinned(CallRule):
     """
-    checks: The program asks for the device address of host memory that is not pinned and not registered, or no longer, and the call
-      fails.
+    checks: The program asks for the device address of host memory that is not, or no longer, pinned or registered, and the call fails.
     why: Only pinned memory has a device address. For other memory the driver returns CUDA_ERROR_INVALID_VALUE.
     instead: Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and check the status of that call.
     limits: Memory that was pinned before the first call that was seen is not known. A call that succeeds is never reported.

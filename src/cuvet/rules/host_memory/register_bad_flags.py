@@ -5,8 +5,7 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
     """
     checks: The flags have bits that no registration flag has, or CU_MEMHOSTREGISTER_IOMEMORY is given for ordinary memory.
     why: The driver refuses unknown bits. IOMEMORY is for memory of another device that is mapped into the process.
-    instead: The flags are 1 PORTABLE, 2 DEVICEMAP, 4 IOMEMORY, 8 READ_ONLY. Flags of `cuMemHostAlloc` are different: 4 is WRITECOMBINED
-      there.
+    instead: The flags are 1 PORTABLE, 2 DEVICEMAP, 4 IOMEMORY, 8 READ_ONLY. Flags of `cuMemHostAlloc` differ: 4 is WRITECOMBINED.
     limits: Whether memory is ordinary is checked only when a registration fails.
     """
 

@@ -3,8 +3,7 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterReadOnly(RegistrationRule):
     """
-    checks: The range lies in a mapping that the host may only read, such as constants of the program, and the flags do not include the
-      read-only flag.
+    checks: The range lies in a mapping that the host may only read, such as constants of the program, and the read-only flag is missing.
     why: The driver pins the pages for writing, which the mapping does not allow.
     instead: Pass CU_MEMHOSTREGISTER_READ_ONLY (`cudaHostRegisterReadOnly`), or map the memory for writing.
     limits: Checked only when a registration fails. Not every device supports the flag: ask for

@@ -5,8 +5,7 @@ class HostMemoryRegisteredTwice(RegistrationRule):
     """
     checks: A range is registered that overlaps a registered one. Often the buffer was freed without being unregistered, and a new buffer
       has its addresses.
-    why: A registration lasts until it is ended, even if the memory is freed or unmapped. The driver refuses ranges that share bytes with
-      it.
+    why: A registration lasts until it is ended, even if the memory is freed or unmapped. The driver refuses ranges that overlap.
     instead: Let one owner register a buffer, and unregister it before the buffer is freed. Ranges that only touch may both be registered.
     limits: Frees of ordinary memory are not CUDA calls, so that a free of the earlier buffer is not seen.
     """

@@ -5,8 +5,7 @@ from cuvet.rules.rule import Violations
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     """
-    checks: Registered memory is no longer completely mapped when it is unregistered, or when a registration of the same addresses fails:
-      it was freed or unmapped first.
+    checks: Registered memory was freed or unmapped, wholly or in part, before it is unregistered or its addresses are registered again.
     why: A registration outlives the memory. The device continues to read and write the old pages, while the host sees new ones at the
       same addresses. The addresses cannot be registered again.
     instead: Unregister memory before it is freed or unmapped.

@@ -3,8 +3,7 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     """
-    checks: A range is unregistered after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed the context in which it was
-      registered.
+    checks: A range is unregistered after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed its context.
     why: The registration belongs to the context. The memory itself is still there and may be registered again.
     instead: Unregister before the context is destroyed.
     limits: Reported only when the call fails. `device-use-after-reset` is about resets of the device.

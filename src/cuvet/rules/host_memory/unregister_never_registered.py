@@ -3,12 +3,10 @@ from cuvet.rules.registrations import ORDINARY, UNALIGNED, Case, RegistrationRul
 
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     """
-    checks: An address is unregistered that was never registered: NULL, another pointer of the program, device memory, or memory that
-      moved since it was registered.
+    checks: An address is unregistered that was never registered: NULL, another pointer, device memory, or memory that moved after it.
     why: There is no registration to end. Often the registration failed and its status was not checked. Or the buffer grew: when
       `std::vector` or `realloc` moves a buffer, the old addresses are freed but stay registered.
-    instead: Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move, and
-      register it again afterwards.
+    instead: Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move.
     limits: Registrations by libraries that were not watched are not recognised. A move is recognised if the old addresses are not mapped
       when the call fails, and if the registration is among the last 64.
     """

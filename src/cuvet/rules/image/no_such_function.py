@@ -10,8 +10,7 @@ _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (
 class ImageNoSuchFunction(CallRule):
     """
     checks: A program requests a function of a module, or a kernel of a library, by a name that the image does not have.
-    why: The image has the mangled name unless the kernel is `extern "C"`. It lacks templates that nothing instantiates, and code that was
-      not compiled for this GPU.
+    why: The image has the mangled name unless the kernel is `extern "C"`. It lacks templates that nothing instantiates.
     instead: Declare the kernel `extern "C"`, or use the mangled name (`cuobjdump -symbols`, `nvrtcGetLoweredName`).
     limits: A note, because a program may ask on purpose. Variables are not checked.
     """

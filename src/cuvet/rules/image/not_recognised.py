@@ -6,8 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 class ImageNotRecognised(CallRule):
     """
     checks: A load fails because the bytes are neither cubin, fatbin nor PTX: other text, zeros, an ELF file for the CPU.
-    why: The driver recognises an image by its first bytes. Often a file was not found or not read, or is another one: a shared object, a
-      source file.
+    why: The driver recognises an image by its first bytes. Often a file was not read, or is another one: a shared object, a source file.
     instead: Load the output of nvcc, NVRTC or ptxas. PTX begins with `.version` after its comments.
     limits: At most the first 4096 bytes are examined. A load from a file is recognised only if the file could be read during the call.
     """

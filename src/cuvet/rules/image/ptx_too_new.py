@@ -9,8 +9,7 @@ class ImagePtxTooNew(CallRule):
     """
     checks: The program loads PTX with a `.version` that the driver does not accept.
     why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, even for old GPUs.
-    instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Or load machine code, which the
-      driver does not compile.
+    instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Or load machine code.
     limits: Drivers before CUDA 11 return CUDA_ERROR_INVALID_PTX instead.
     """
 

@@ -6,8 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 class ImageTruncated(CallRule):
     """
     checks: A load fails because the cubin or fatbin is shorter than it says, or is an ELF header without contents.
-    why: The file was not written or read completely, or was copied as text up to the first zero byte. The driver reads past its end, and
-      may crash or not return.
+    why: The file was not written or read completely, or was copied as text up to a zero byte. The driver reads past its end, and may crash.
     instead: Read the whole file in binary mode. An image contains zero bytes, at which string functions stop.
     limits: Other bytes follow in memory, so a missing end is visible only where reading stops, within the first 4096 bytes.
     """

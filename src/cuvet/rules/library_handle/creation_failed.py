@@ -21,8 +21,7 @@ class LibraryHandleCreationFailed(FailureRule):
       finding names the reason: the driver call inside that failed, a context that was lost earlier, or what holds the GPU's memory.
     why: Creating a handle starts CUDA and allocates resources. The library returns the same few statuses for every failure of these.
     instead: Fix the reason that the finding names. If no driver call failed, check the library's files with `cuvet doctor`.
-    limits: Does not explain a status that is about the call's own arguments. Of a library with its own CUDA runtime, only the driver calls
-      are seen.
+    limits: Does not explain a status about the call's arguments. Of a library with its own CUDA runtime, only the driver calls are seen.
     """
 
     code = "CV966"

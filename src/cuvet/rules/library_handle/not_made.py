@@ -12,8 +12,7 @@ _USES = frozenset({Verb.USES})
 
 class LibraryHandleNotMade(CallRule):
     """
-    checks: The creation of a library handle failed, and a later call of the same thread uses NULL or a handle that the library never
-      created.
+    checks: The creation of a library handle failed, and a later call of the thread uses NULL or a handle that was never created.
     why: The variable keeps its old value: NULL, or whatever was in memory. The status for NULL hides the first one. For memory that is no
       handle, cuDNN was measured to return CUDNN_STATUS_SUCCESS.
     instead: Check the status of the call that creates the handle, and stop there: its reason must be fixed.

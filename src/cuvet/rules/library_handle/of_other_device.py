@@ -17,8 +17,7 @@ class LibraryHandleOfOtherDevice(CallRule):
       on another device, or a cuDNN handle gets a stream of another context, and the call fails.
     why: The handle belongs to the device and context that were current at its creation. A cache whose key is only the size, or a worker
       thread with another device current, uses it on the wrong one.
-    instead: Create one handle or plan per device (and thread) with that device current, and key caches by device. Make the handle's device
-      current before each call.
+    instead: Create one handle or plan per device (and thread) with that device current, and make it current before each call.
     limits: Silent about calls that only query or set (except a stream), handles whose context is not known, plans for several GPUs, and
       other libraries, whose behaviour is not documented.
     """

@@ -18,11 +18,9 @@ class LibraryHandleSharedBetweenThreads(CallRule):
       threads issue operations to one NCCL communicator at the same time.
     why: Many threads may call these libraries, but not with the same handle at the same time. In public threads, one thread overwrote the
       stream that another had set before its work was launched, and calls failed or crashed at random.
-    instead: Use one handle per thread, or lend one to a thread at a time from a pool or under a lock. A handle may be created in one thread
-      and used in another.
+    instead: Use one handle per thread, or lend one to a thread at a time. A handle may be created in one thread and used in another.
     limits: Only calls that overlapped in this run are seen. Silent about calls that only query: `ncclCommGetAsyncError` is meant to be
-      polled by another thread. cuBLAS and cuSPARSE allow sharing until the handle is changed, which the rule library-handle-changed-in-use
-      reports.
+      polled by another thread. For cuBLAS and cuSPARSE see library-handle-changed-in-use.
     """
 
     code = "CV971"

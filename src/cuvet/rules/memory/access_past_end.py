@@ -9,8 +9,7 @@ _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 class MemoryAccessPastEnd(CallRule):
     """
     checks: A copy or set touches bytes past the end of the allocation in which it starts. For copies of rows, the last row counts.
-    why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even if the next allocation follows
-      directly.
+    why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even if another allocation follows.
     instead: Sizes are in bytes, except the counts of ``cuMemsetD16`` and ``cuMemsetD32``. Multiply the number of elements by their size
       once. Use the pitch that the allocation returned, not the width of a row.
     limits: Writes by kernels are not seen. Copies between arrays and batches of copies are not checked.

@@ -10,8 +10,7 @@ class MemoryFreeTwice(CallRule):
     why: The address no longer belongs to the program. The driver may have given it to a new allocation; then the second free ends that
       allocation without an error.
     instead: Let one owner free each allocation, and set the pointer to NULL afterwards: freeing NULL does nothing.
-    limits: If the same address was handed out again in between, the second free is a valid free of the new allocation and is not
-      reported.
+    limits: If a new allocation has the same address, the second free is a valid free of that one and is not reported.
     """
 
     code = "CV401"

@@ -10,8 +10,7 @@ class MemoryFreeUnordered(CallRule):
       the last use on another stream, or by ``cuMemFree`` before the host has waited for the last use.
     why: A free in the order of a stream waits for that stream only. ``cuMemFree`` of stream-ordered memory does not wait, unlike
       ``cuMemFree`` of other memory. Work that runs after the free uses memory that belongs to another allocation or is no longer mapped.
-    instead: Free on the stream of the last use, or let the freeing stream wait for an event recorded after it. Wait for the
-      stream before ``cuMemFree``.
+    instead: Free on the stream of the last use, or wait on the freeing stream for an event recorded after it.
     limits: Uses by kernels are seen if an argument is exactly the start of the allocation. Order that is made without CUDA
       is not seen; streams that use it are not judged.
     """

@@ -6,12 +6,9 @@ from cuvet.rules.rule import CallRule, Violations
 class MemoryHostPointerNull(CallRule):
     """
     checks: A copy of at least one byte is given NULL as its host memory, or as an end that may be host or device memory.
-    why: There is nothing to copy from or to. The call is refused before anything is copied, also in a stream capture and as a node of a
-      graph.
-    instead: Check that the host memory was allocated, and that the number of bytes is its own. An empty container has no first element
-      whose address could be passed.
-    limits: Of host addresses that are not mapped, only NULL is recognised. With another one the process was measured to die of SIGSEGV
-      inside the driver.
+    why: There is nothing to copy from or to. The call is refused and copies nothing, also in a stream capture and as a node of a graph.
+    instead: Check that the host memory was allocated, and that the number of bytes is its own. An empty container has no first element.
+    limits: Of unmapped host addresses, only NULL is recognised. Another one was measured to end the process with SIGSEGV inside the driver.
     """
 
     code = "CV425"

@@ -5,10 +5,8 @@ from cuvet.rules.rule import CallRule, Violations
 
 class MemoryMappedTwice(CallRule):
     """
-    checks: Memory is mapped at addresses that are mapped already, or addresses are freed while memory is mapped there, and the call
-      fails.
-    why: An address can stand for one piece of memory only. The driver returns CUDA_ERROR_INVALID_VALUE in both cases and does not change
-      the range.
+    checks: Memory is mapped at mapped addresses, or addresses are freed while memory is mapped there, and the call fails.
+    why: An address can stand for one piece of memory only. The driver returns CUDA_ERROR_INVALID_VALUE and does not change the range.
     instead: Call `cuMemUnmap` for the whole mapping first.
     limits: Mappings that were made before the first call that was seen are not known.
     """

@@ -6,8 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 class MemoryNotDeviceMemory(CallRule):
     """
     checks: A copy or set is given NULL or an ordinary host address where it needs device memory.
-    why: The direction of a copy says what each pointer is. The driver refuses a pointer of the other kind, even if it could reach the
-      bytes.
+    why: The direction of a copy says what each pointer is. The driver refuses the other kind, even if it could reach the bytes.
     instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) determines the direction itself.
     limits: Reported only when the call fails: some GPUs reach pageable host memory, and memory may come from libraries that were not
       watched. Pinned and registered host memory is never reported.

@@ -17,8 +17,7 @@ class MemoryNotShareable(CallRule):
     checks: Memory or a pool is exported to other processes but was not created for that kind of handle, and the call fails.
     why: What can be exported is decided at creation: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`. If the
       type is missing there, the driver returns CUDA_ERROR_INVALID_VALUE.
-    instead: Ask for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or for the type that the other process opens, when you create the memory or
-      the pool.
+    instead: Create the memory or the pool with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or with the type that the other process opens.
     limits: Known only if the creation was seen with its properties.
     """
 

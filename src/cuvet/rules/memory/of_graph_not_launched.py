@@ -12,12 +12,10 @@ _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
 class MemoryOfGraphNotLaunched(CallRule):
     """
-    checks: Memory that was allocated in a stream capture is copied, set or freed by a call outside the capture, before any graph was
-      launched, and the call fails.
+    checks: A call outside a stream capture copies, sets or frees memory allocated in it, before any graph was launched, and fails.
     why: In a capture, `cuMemAllocAsync` allocates nothing. It adds a node to the graph and returns the address that the memory will have.
       The memory exists when a launch of the graph has reached that node.
-    instead: Use the memory inside the capture. Or launch the graph first, order the use after it, and free the memory with
-      `cuMemFreeAsync`.
+    instead: Use the memory inside the capture. Or launch the graph, use the memory after that, and free it with `cuMemFreeAsync`.
     limits: Silent once a graph was launched, because it is not known which memory that graph allocated.
     """
 

@@ -12,8 +12,7 @@ _MEASURED = frozenset(
 
 class MemoryPitchBelowWidth(CallRule):
     """
-    checks: A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are
-      copied.
+    checks: A copy or set of rows fails whose pitch is smaller than a row, or, in three dimensions, whose planes have too few rows.
     why: The pitch is the distance in bytes from the start of one row to the start of the next. Longer rows would overlap. Often the pitch
       is a width in elements, or belongs to another allocation.
     instead: Pass the pitch that `cudaMallocPitch` returned for this memory. For memory without padding, pass the bytes of a row.

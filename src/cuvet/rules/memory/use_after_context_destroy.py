@@ -9,12 +9,10 @@ from cuvet.rules.rule import CRASH, CallRule, Violations
 
 class MemoryUseAfterContextDestroy(CallRule):
     """
-    checks: Memory is freed, copied or set after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed the context in which
-      it was allocated.
+    checks: Memory is freed, copied or set after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed its context.
     why: Destroying a context frees its memory. The address belongs to nobody, or to an allocation of another context.
     instead: Free memory before its context is destroyed, and destroy the context last.
-    limits: `device-use-after-reset` is about resets of the device. If the address was handed out again, the call is a valid one for the
-      new allocation.
+    limits: For resets of the device see `device-use-after-reset`. Silent if a new allocation has the address.
     """
 
     code = "CV411"

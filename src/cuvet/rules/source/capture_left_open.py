@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCaptureLeftOpen(SourceRule):
     """
-    checks: Between the begin and the end of a capture, a C++ function calls a function parameter, a callback or a closure, and nothing
-      catches its exceptions.
+    checks: While a capture is open, a C++ function calls a function parameter, a callback or a closure, and nothing catches its exceptions.
     why: An exception leaves the capture open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
     instead: Use a class whose constructor begins the capture and whose destructor ends it.
     limits: Does not see whether the callee throws. Silent about functions that are called by their own names.

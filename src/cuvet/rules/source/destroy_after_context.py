@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceDestroyAfterContext(SourceRule):
     """
-    checks: A function destroys a context, and then events, streams, modules or memory that existed before, without making another context
-      current.
+    checks: A function destroys a context and then events, streams, modules or memory from before, without making another context current.
     why: Destroying a context destroys everything in it. The documentation calls further use of these objects undefined.
     instead: Destroy the objects first, the context last.
     limits: Only driver functions that end something, with no other call in between. The rule does not see where the objects were created:

@@ -4,8 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceDevicePointerUnregistered(SourceRule):
     """
     checks: The pointer from ``cudaHostGetDevicePointer`` is unregistered or freed instead of the host's pointer to the same memory.
-    why: The host's pointer is needed to unregister or free host memory. If the device's pointer differs, the call fails and the memory
-      stays pinned.
+    why: Only the host's pointer unregisters or frees host memory. If the device's pointer differs, the memory stays pinned.
     instead: Call ``cudaHostUnregister`` or ``cudaFreeHost`` with the pointer that was registered or allocated.
     limits: Only local variables that nothing else sets.
     """

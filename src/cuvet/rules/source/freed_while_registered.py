@@ -3,10 +3,8 @@ from cuvet.rules.rule import SourceRule
 
 class SourceFreedWhileRegistered(SourceRule):
     """
-    checks: Registered host memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``)
-      before it is unregistered.
-    why: The registration stays. When the heap uses the addresses again, registering the new buffer fails, and copies use the pages of the
-      old one.
+    checks: Registered memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``).
+    why: The registration stays. When the heap uses the addresses again, registering them fails, and copies use the old pages.
     instead: Call ``cudaHostUnregister`` before the memory is freed.
     limits: Only along the paths of one function.
     """

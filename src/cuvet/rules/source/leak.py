@@ -3,15 +3,11 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeak(SourceRule):
     """
-    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, and returns without ending it or
-      passing it on.
-    why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or of the driver, until the process
-      exits.
-    instead: End the object before the function returns, or use an owner whose destructor ends it, such as ``std::unique_ptr`` with a
-      deleter.
+    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, and neither ends it nor passes it on.
+    why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or the driver.
+    instead: End the object before the function returns, or use an owner that ends it, such as ``std::unique_ptr`` with a deleter.
     limits: Silent if the object is passed to a function whose code is not seen, unless the function is named like one of CUDA's
-      (``my_cudaMalloc``) or creates a handle. Objects that ``main`` creates are notes (``exit-leak``), because the end of the process frees
-      them.
+      (``my_cudaMalloc``) or creates a handle. Objects that ``main`` creates are notes (``exit-leak``).
     """
 
     code = "CV851"

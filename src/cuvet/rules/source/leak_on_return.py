@@ -3,12 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeakOnReturn(SourceRule):
     """
-    checks: A function ends an object that it created, but not on every path: an early ``return`` or ``throw`` comes first, or a branch does
-      not end it.
+    checks: A function ends an object that it created, but not on every path, because of an early ``return``, a ``throw`` or a branch.
     why: On that path the object is lost, with its memory or its place in the driver's tables.
     instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
-    limits: Silent about a path that needs two unknown decisions, which may exclude each other. ``source-leak-on-failure`` covers paths
-      after a failed CUDA call.
+    limits: Silent about a path that needs two unknown decisions. ``source-leak-on-failure`` covers paths after a failed CUDA call.
     """
 
     code = "CV852"

@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberLeak(SourceRule):
     """
-    checks: The functions of a class create a member (a stream, an event, memory), and none ends it, although the class has a destructor or
-      ends other members.
+    checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members.
     why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
     limits: All functions of the class that could end the member must be visible. Silent if the member is passed to an unseen function whose

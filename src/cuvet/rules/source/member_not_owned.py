@@ -7,8 +7,7 @@ class SourceMemberNotOwned(SourceRule):
       sets it to the caller's object.
     why: The caller created the object and still has it. It uses a destroyed object, or ends it again.
     instead: Leave the object to the caller, or store in a member whether the class owns it.
-    limits: Silent about constructors, functions whose names say that they take ownership, and classes with a member that says who owns
-      what.
+    limits: Silent about constructors, functions whose names say that they take ownership, and classes with a member that says who owns it.
     """
 
     code = "CV889"

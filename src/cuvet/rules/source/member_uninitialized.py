@@ -7,8 +7,7 @@ class SourceMemberUninitialized(SourceRule):
       destructor ends it without a check.
     why: If the member was not created, the destructor ends whatever value is in memory: an error, the end of another object, or a crash.
     instead: Initialise the member at its declaration (``cudaEvent_t event = nullptr;``), and end it only if it has another value.
-    limits: Silent about members that the destructor checks, and about an end under a condition if the constructors do not show whether it
-      holds.
+    limits: Silent about members that the destructor checks, and about an end under a condition that the constructors do not decide.
     """
 
     code = "CV887"

@@ -5,8 +5,7 @@ class SourceStaticOwner(SourceRule):
     """
     checks: A global, function-static or thread_local object has a destructor that calls CUDA, or a member whose destructor does.
     why: It is destroyed after ``main``, when the runtime may have shut down. Its calls then return cudaErrorCudartUnloading, and a
-      destructor that throws or exits on errors ends the process. If the program has reset the device before, the object's resources are
-      gone.
+      destructor that throws or exits on errors ends the process. After a reset of the device its resources are gone.
     instead: Create the object in ``main``, end it explicitly before ``main`` returns, or never destroy it.
     limits: A thread_local object ends with its thread, only that of the main thread after ``main``: a note. Silent about a global pointer
       or container that a function of its file empties (``reset()``, ``clear()``, ``std::move``), which counts as empty at the end. Other

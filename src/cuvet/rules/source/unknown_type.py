@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceUnknownType(SourceRule):
     """
-    checks: A type name is spelled like one of CUDA's that does not exist: a misspelling, or the runtime's spelling of a type that only the
-      driver has, or the reverse.
+    checks: A type name looks like CUDA's and does not exist: it is misspelled, or mixes the spellings of the runtime and the driver.
     why: The program does not compile; in Python, the module has no such attribute.
     instead: Use the type that the finding names, if it is meant.
     limits: Programs have own types with such names. In C++ and C, silent if the file includes anything except headers of CUDA, standard

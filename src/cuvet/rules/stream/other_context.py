@@ -11,8 +11,7 @@ class StreamOtherContext(CallRule):
     why: A stream belongs to the context (with the runtime: the device) that was current at its creation. A module's function cannot be
       launched on a stream of another context; copies and sets can run there. So can kernels of libraries (`CUkernel`, including those of
       the runtime) where it was measured, although the documentation says otherwise.
-    instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
-      device.
+    instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`). Keep streams per device.
     limits: Only functions of modules, and only when the launch fails. Silent about streams whose origin was not seen.
     """
 
