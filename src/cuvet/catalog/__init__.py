@@ -5,16 +5,7 @@ layouts come from NVIDIA's headers (``tools/generate_catalog.py``, ``tools/gener
 authored in ``authored/``.
 """
 
-from cuvet.catalog.catalog import (
-    Api,
-    Catalog,
-    EntryPoint,
-    Parameter,
-    Signature,
-    Struct,
-    driver,
-    runtime,
-)
+from cuvet.catalog.catalog import Api, Catalog, EntryPoint, Parameter, Signature, Struct, driver, runtime
 from cuvet.catalog.kinds import Kind
 from cuvet.catalog.libraries import libraries, recorded, recorded_entry_point
 from cuvet.catalog.roles import Role, Verb

@@ -321,12 +321,4 @@ def runtime() -> Catalog:
     ours = {row.name: tuple(p.name for p in row.signatures[0].parameters) for row in tables.entry_points}
     theirs = {entry.name: tuple(entry.index) for entry in driver().entry_points}
     roles, reasons = complete(ours, theirs, authored.ROLES, authored.NO_ROLE)
-    return Catalog(
-        "runtime",
-        tables,
-        roles,
-        reasons,
-        title="CUDA runtime",
-        status_type="cudaError_t",
-        sonames=RUNTIMES,
-    )
+    return Catalog("runtime", tables, roles, reasons, title="CUDA runtime", status_type="cudaError_t", sonames=RUNTIMES)

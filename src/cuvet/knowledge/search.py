@@ -88,8 +88,7 @@ def _runs(tells: tuple[Tell, ...]) -> bool:
 
 def _shown_by(rule: type[Rule]) -> Tell:
     return Tell(
-        "cuvet run -- PROGRAM",
-        f"{rule.severity}[{rule.code}] {rule.name}, with the objects and where they were made",
+        "cuvet run -- PROGRAM", f"{rule.severity}[{rule.code}] {rule.name}, with the objects and where they were made"
     )
 
 

@@ -17,10 +17,7 @@ from cuvet.doctor.state import State
 from cuvet.findings import MachineCause
 
 BUDGET_S = 2.0
-_OF_LIBRARY = {
-    "libcudnn": ("cudnn-set", "cudnn-built-for", "cudnn-dependencies"),
-    "libnvrtc": ("nvrtc-builtins",),
-}
+_OF_LIBRARY = {"libcudnn": ("cudnn-set", "cudnn-built-for", "cudnn-dependencies"), "libnvrtc": ("nvrtc-builtins",)}
 """Start of a loaded file's name to the probes that look at such files."""
 _OUT_OF_MEMORY = 2
 _OF_STATUS = {_OUT_OF_MEMORY: "device-memory", 46: "compute-mode", 221: "driver-ptx-compiler"}

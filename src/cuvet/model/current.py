@@ -10,12 +10,7 @@ from cuvet.catalog.roles import ENDS, MAKES, Kind, Verb
 from cuvet.model.call import Call
 from cuvet.model.capturing import stream_roles
 
-_MADE_IN_CONTEXT = OF_CONTEXT - {
-    Kind.FUNCTION,
-    Kind.EXTERNAL_MEMORY,
-    Kind.EXTERNAL_SEMAPHORE,
-    Kind.GRAPHICS_RESOURCE,
-}
+_MADE_IN_CONTEXT = OF_CONTEXT - {Kind.FUNCTION, Kind.EXTERNAL_MEMORY, Kind.EXTERNAL_SEMAPHORE, Kind.GRAPHICS_RESOURCE}
 """The last three were not tried without a context."""
 _MADE_THERE = MAKES | {Verb.REGISTERS}
 NUMBERED_IN_CONTEXT = BY_NUMBER & OF_CONTEXT

@@ -18,16 +18,7 @@ from cuvet.model.current import NUMBERED_IN_CONTEXT
 from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import is_named
-from cuvet.model.objects import (
-    Allocation,
-    Capture,
-    Context,
-    Graph,
-    HostMemory,
-    MemoryPool,
-    Object,
-    Stream,
-)
+from cuvet.model.objects import Allocation, Capture, Context, Graph, HostMemory, MemoryPool, Object, Stream
 from cuvet.model.order import Clock, Order
 from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread

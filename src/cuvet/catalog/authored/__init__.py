@@ -3,18 +3,7 @@
 Each module has ``ROLES``, and ``NO_ROLE``, which lists the others by the reason why they have none.
 """
 
-from cuvet.catalog.authored import (
-    array,
-    context,
-    copy,
-    device,
-    event,
-    graph,
-    interoperability,
-    memory,
-    module,
-    stream,
-)
+from cuvet.catalog.authored import array, context, copy, device, event, graph, interoperability, memory, module, stream
 from cuvet.catalog.authored.words import Reasons, Roles, by_name
 
 TABLES = (array, context, copy, device, event, graph, interoperability, memory, module, stream)

@@ -74,5 +74,5 @@ NO_ROLE: ByReason = {
     "writes a description of memory that exists or will exist: names no object": """
         cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide cuTensorMapEncodeTiled cuTensorMapReplaceAddress
         cuTensorMapSetAllocationClass
-    """,
+    """
 }

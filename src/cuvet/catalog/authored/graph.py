@@ -87,10 +87,7 @@ ROLES: Roles = {
     ),
     "cuGraphNodeGetContainingGraph": (_NODE, returns(GRAPH, "phGraph")),
     # What it waits for, or what waits for it, is of the same graph.
-    "cuGraphNodeGetDependencies": (
-        _NODE,
-        returns(GRAPH_NODE, "dependencies", count="numDependencies", parent="hNode"),
-    ),
+    "cuGraphNodeGetDependencies": (_NODE, returns(GRAPH_NODE, "dependencies", count="numDependencies", parent="hNode")),
     "cuGraphNodeGetDependentNodes": (
         _NODE,
         returns(GRAPH_NODE, "dependentNodes", count="numDependentNodes", parent="hNode"),

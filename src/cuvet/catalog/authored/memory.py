@@ -18,10 +18,7 @@ ROLES: Roles = {
     "cuMemRangeGetAttribute": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuMemRangeGetAttributes": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuPointerSetAttribute": (uses(MEMORY, "ptr", variant="unified"),),
-    "cuIpcGetMemHandle": (
-        in_current_context(),
-        uses(MEMORY, "dptr"),
-    ),
+    "cuIpcGetMemHandle": (in_current_context(), uses(MEMORY, "dptr")),
     "cuIpcOpenMemHandle": (allocates("pdptr", variant="ipc"),),
     "cuIpcCloseMemHandle": (frees("dptr", variant="ipc"),),
     "cuMemGetHandleForAddressRange": (uses(MEMORY, "dptr", size="size"),),

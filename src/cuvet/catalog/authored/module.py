@@ -13,10 +13,7 @@ ROLES: Roles = {
         uses(MODULE, "mod"),
         returns(FUNCTION, "functions", count="numFunctions", parent="mod"),
     ),
-    "cuModuleGetGlobal": (
-        uses(MODULE, "hmod"),
-        returns(MEMORY, "dptr", size="bytes", parent="hmod", variant="global"),
-    ),
+    "cuModuleGetGlobal": (uses(MODULE, "hmod"), returns(MEMORY, "dptr", size="bytes", parent="hmod", variant="global")),
     # Libraries belong to no context.
     "cuLibraryLoadData": (loads("code"), creates(CULIBRARY, "library")),
     "cuLibraryLoadFromFile": (loads("fileName", variant="file"), creates(CULIBRARY, "library")),
@@ -24,10 +21,7 @@ ROLES: Roles = {
     "cuLibraryGetModule": (uses(CULIBRARY, "library"), returns(MODULE, "pMod", parent="library")),
     "cuLibraryGetKernel": (uses(CULIBRARY, "library"), returns(KERNEL, "pKernel", parent="library")),
     "cuLibraryGetKernelCount": (uses(CULIBRARY, "lib"),),
-    "cuLibraryEnumerateKernels": (
-        uses(CULIBRARY, "lib"),
-        returns(KERNEL, "kernels", count="numKernels", parent="lib"),
-    ),
+    "cuLibraryEnumerateKernels": (uses(CULIBRARY, "lib"), returns(KERNEL, "kernels", count="numKernels", parent="lib")),
     **alike(
         "cuLibraryGetGlobal cuLibraryGetManaged",
         uses(CULIBRARY, "library"),

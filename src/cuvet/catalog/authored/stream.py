@@ -61,5 +61,5 @@ ROLES: Roles = {
 }
 
 NO_ROLE: ByReason = {
-    "changes what the calling thread may do during a capture: names no object": "cuThreadExchangeStreamCaptureMode",
+    "changes what the calling thread may do during a capture: names no object": "cuThreadExchangeStreamCaptureMode"
 }

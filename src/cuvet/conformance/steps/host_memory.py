@@ -45,10 +45,4 @@ def host_ask(world: World) -> None:
     world.call(world.rng.choice(("cuMemHostGetDevicePointer", "cuMemHostGetFlags")), p=word)
 
 
-STEPS = (
-    (5, host_allocate),
-    (4, host_free),
-    (6, host_register),
-    (5, host_unregister),
-    (4, host_ask),
-)
+STEPS = ((5, host_allocate), (4, host_free), (6, host_register), (5, host_unregister), (4, host_ask))

@@ -42,7 +42,4 @@ def host_function(world: World) -> None:
         world.call("cuStreamAddCallback", hStream=stream, callback=function, flags=world.mostly(0, 1))
 
 
-STEPS = (
-    (4, memory_operation),
-    (4, host_function),
-)
+STEPS = ((4, memory_operation), (4, host_function))

@@ -12,17 +12,7 @@ from cuvet.catalog import results as status
 from cuvet.device import facts
 from cuvet.device.driver import fault, launch, memory
 from cuvet.device.foreknown import written
-from cuvet.device.invocation import (
-    MOST_ARRAY,
-    BadAddress,
-    Handler,
-    Invocation,
-    Refused,
-    read,
-    read_string,
-    tell,
-    write,
-)
+from cuvet.device.invocation import MOST_ARRAY, BadAddress, Handler, Invocation, Refused, read, read_string, tell, write
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.model import Call, Outcome

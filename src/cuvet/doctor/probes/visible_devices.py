@@ -81,12 +81,7 @@ def _none(machine: Machine) -> Conclusion:
     else:
         verdict, evidence = "no GPU is visible to CUDA", f"{_VARIABLE} is not set"
         fix = "nvidia-smi -L (which GPUs the kernel module has); sudo dmesg | grep -i NVRM (why it has none)"
-    return error(
-        cause="device-none-visible",
-        verdict=verdict,
-        evidence=(evidence, answer, *listed),
-        fix=fix,
-    )
+    return error(cause="device-none-visible", verdict=verdict, evidence=(evidence, answer, *listed), fix=fix)
 
 
 def _mig(gpus: tuple[Gpu, ...], answer: str) -> Conclusion:

@@ -26,15 +26,10 @@ LIFE = Life(
     end="cu.cuCtxDestroy({})",
     variable="own",
     cpp=Spelled(
-        type="CUcontext",
-        given="CUdevice device",
-        make="cuCtxCreate(&own, nullptr, 0, device)",
-        end="cuCtxDestroy(own)",
+        type="CUcontext", given="CUdevice device", make="cuCtxCreate(&own, nullptr, 0, device)", end="cuCtxDestroy(own)"
     ),
     python=Spelled(
-        given="device",
-        make="error, own = driver.cuCtxCreate(None, 0, device)",
-        end="error, = driver.cuCtxDestroy(own)",
+        given="device", make="error, own = driver.cuCtxCreate(None, 0, device)", end="error, = driver.cuCtxDestroy(own)"
     ),
     csharp=Spelled(
         type="CUcontext",

@@ -42,10 +42,7 @@ LIFE = Life(
     other="cu.cuStreamCreate(0)",
     undefined="CUDA Runtime API, Event Management, cudaEventDestroy",
     cpp=Spelled(
-        type="cudaEvent_t",
-        make="cudaEventCreate(&event)",
-        use="cudaEventQuery(event)",
-        end="cudaEventDestroy(event)",
+        type="cudaEvent_t", make="cudaEventCreate(&event)", use="cudaEventQuery(event)", end="cudaEventDestroy(event)"
     ),
     python=Spelled(
         make="error, event = driver.cuEventCreate(0)",

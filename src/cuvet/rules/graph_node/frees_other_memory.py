@@ -63,9 +63,4 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
             message = "is no memory of a graph"
         else:
             return
-        yield cls.refused(
-            f"{address:#x} {message}",
-            memory,
-            argument=call.index("dptr"),
-            because=because,
-        )
+        yield cls.refused(f"{address:#x} {message}", memory, argument=call.index("dptr"), because=because)

@@ -8,15 +8,8 @@ LIFE = Life(
     name="linker",
     make="cu.cuLinkCreate(0, 0, 0)",
     end="cu.cuLinkDestroy({})",
-    cpp=Spelled(
-        type="CUlinkState",
-        make="cuLinkCreate(0, nullptr, nullptr, &linker)",
-        end="cuLinkDestroy(linker)",
-    ),
-    python=Spelled(
-        make="error, linker = driver.cuLinkCreate(0, [], [])",
-        end="error, = driver.cuLinkDestroy(linker)",
-    ),
+    cpp=Spelled(type="CUlinkState", make="cuLinkCreate(0, nullptr, nullptr, &linker)", end="cuLinkDestroy(linker)"),
+    python=Spelled(make="error, linker = driver.cuLinkCreate(0, [], [])", end="error, = driver.cuLinkDestroy(linker)"),
     mistakes=(
         Mistake(DESTROYED_TWICE, "CV662", (CRASH,), without=("handle issued again", "destroyed by two threads")),
     ),

@@ -37,12 +37,7 @@ class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
 
     def __init__(
-        self,
-        function: Function,
-        summaries: Summaries,
-        arms: Arms,
-        failing: frozenset[Key],
-        refused: Iterable[int] = (),
+        self, function: Function, summaries: Summaries, arms: Arms, failing: frozenset[Key], refused: Iterable[int] = ()
     ) -> None:
         self.function = function
         self.arms = arms

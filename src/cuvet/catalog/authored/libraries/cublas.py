@@ -18,7 +18,7 @@ ROLES: Roles = {
     "cublasSetWorkspace": (
         uses(Kind.CUBLAS_HANDLE, "handle"),
         sets_workspace("workspace", of="handle", size="workspaceSizeInBytes"),
-    ),
+    )
 }
 
 

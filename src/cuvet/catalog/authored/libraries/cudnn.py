@@ -28,9 +28,7 @@ _KEEPS_STATES = (
     sets_workspace("states", of="dropoutDesc", size="stateSizeInBytes"),
 )
 
-ROLES: Roles = {
-    **alike("cudnnSetDropoutDescriptor cudnnRestoreDropoutDescriptor", *_KEEPS_STATES),
-}
+ROLES: Roles = {**alike("cudnnSetDropoutDescriptor cudnnRestoreDropoutDescriptor", *_KEEPS_STATES)}
 
 
 NO_ROLE: ByReason = {

@@ -20,6 +20,4 @@ UNTRACKED: Reasons = {}
 ROLES: Roles = {"cusolverMgCreate": (creates(Kind.CUSOLVER_HANDLE, "handle", variant="several devices"),)}
 
 
-NO_ROLE: ByReason = {
-    "reports a version": "cusolverGetProperty cusolverGetVersion",
-}
+NO_ROLE: ByReason = {"reports a version": "cusolverGetProperty cusolverGetVersion"}

@@ -19,7 +19,7 @@ ROLES: Roles = {
         creates(Kind.CUTENSOR_PLAN, "plan"),
         uses(Kind.CUTENSOR_DESCRIPTOR, "desc"),
         uses(Kind.CUTENSOR_DESCRIPTOR, "pref", null=True),  # "May be nullptr" (cutensor.h)
-    ),
+    )
 }
 
 

@@ -9,6 +9,4 @@ UNTRACKED: Reasons = {}
 
 ROLES: Roles = {"nvJitLinkDestroy": (destroys(Kind.NVJITLINK_HANDLE, "handle", field="*"),)}
 
-NO_ROLE: ByReason = {
-    "reports a version": "nvJitLinkVersion",
-}
+NO_ROLE: ByReason = {"reports a version": "nvJitLinkVersion"}

@@ -30,8 +30,7 @@ _PARAMETERS = (
 
 ROLES: Roles = {
     "cudaGraphAddNode": _adds_node(
-        *_PARAMETERS,
-        allocates("nodeParams", field="alloc.dptr", variant="graph", when="type", values=(10,)),
+        *_PARAMETERS, allocates("nodeParams", field="alloc.dptr", variant="graph", when="type", values=(10,))
     ),
     "cudaGraphAddKernelNode": _adds_node(),
     "cudaGraphAddHostNode": _adds_node(_CALLBACK),
