@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from cuvet.recording.records import Module, PythonCode, SideTables, Stack
 from cuvet.recording.sites import Sites, _kernel_of_stub, _runtime_api, _split, python_library
 from cuvet.recording.symbols import STUB, NativeFrame, demangle
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_symbol_tables import FUNC, elf, table
 
 PACKAGES = "/env/lib/python3.12/site-packages"
 FILES = {
@@ -211,3 +217,33 @@ def test_a_file_of_an_odd_name_is_no_code_without_a_name() -> None:
 )
 def test_whose_a_python_file_is(file: str, library: str | None) -> None:
     assert python_library(file) == library
+
+
+def test_the_interpreter_is_shown_where_python_did_not_call() -> None:
+    assert [each.function for each in sites(OWN, PYTHON).of_stack(1)[1]] == ["train+0x800f", "python3.12+0x100f"]
+    python = sites(OWN, PYTHON, python=((1, 5),)).of_stack(1)[1]
+    assert [each.function for each in python] == ["main", "train+0x800f"]
+
+
+def test_what_comes_before_main_is_not_shown(tmp_path: Path) -> None:
+    """Return addresses are behind the calls: one that begins a function is of the function before."""
+    path = tmp_path / "program"
+    rows = [("cudaFree", 0x100), ("work", 0x110), ("main", 0x120), ("_start", 0x130)]
+    path.write_bytes(elf(table(*[(name, FUNC, at, 0x10) for name, at in rows])))
+    modules = [Module(0x1000, 0x2000, 0x1000, "", str(path)), Module(0x5000, 0x6000, 0, "", "/lib/libc.so.6")]
+    stacks = {
+        1: Stack((0x1110, 0x1120, 0x1130, 0x5010, 0x1140), ()),
+        2: Stack((0x1110, 0x1111, 0x1121), ()),
+        3: Stack((0x1110, 0x1140, 0x1130, 0x1140, 0x1140), ()),
+        4: Stack((0x1111,), ()),
+    }
+    found = Sites(SideTables(modules=modules, stacks=stacks), str(path))
+    shown = [(api, [each.function for each in frames]) for api, frames in map(found.of_stack, stacks)]
+    assert shown == [
+        ("cudaFree", ["work", "main"]),
+        ("cudaFree", ["work", "main"]),
+        ("cudaFree", ["_start", "main"]),
+        (None, ["work"]),
+    ]
+    assert [found.api(stack) for stack in stacks] == ["cudaFree"] * 3 + [None]
+    assert [found.library(stack) for stack in stacks] == ["program"] * 4
