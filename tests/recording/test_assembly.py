@@ -74,8 +74,11 @@ def test_short_methods_may_be_inlined_and_those_that_ask_for_it() -> None:
     assembly = program(bodies)
     assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, False]
     assert list(assembly.calls(assembly.methods[0])) == []
-    assembly = program(bodies, flags=0x100)
-    assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, True]
+    for flags in (0x100, 0x1FF):
+        assembly = program(bodies, flags=flags)
+        assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, True]
+    assembly = program(bodies, flags=0xEFF)
+    assert [assembly.may_be_inlined(method) for method in assembly.methods] == [False, True, True, False]
 
 
 def test_a_method_is_of_at_most_a_mebibyte() -> None:
@@ -289,6 +292,13 @@ def test_metadata_begins_where_it_is_said_to() -> None:
     data = a.metadata({0: [(1, 2, 3, 4, 5)]}, b"\0name\0", b"\0\1x", version=b"v2\0\0")
     found = Metadata(b"???" + data, 3)
     assert (found.rows(0), found.string(1), found.blob(1)) == ([(1, 2, 3, 4, 5)], "name", b"x")
+
+
+def test_metadata_without_tables_are_damage() -> None:
+    """Those of another stream, which compilers write while a program is edited, are not read."""
+    data = a.metadata({0: [(1, 2, 3, 4, 5)]})
+    with pytest.raises(BadAssembly, match="no tables"):
+        Metadata(data.replace(b"#~\0\0", b"#-\0\0"), 0)
 
 
 def test_a_table_that_is_cut_off_is_damage() -> None:

@@ -98,9 +98,9 @@ class Metadata:
         self._read_tables()
 
     def _read_tables(self) -> None:
-        position = self._heaps.get("#~", (-1, 0))[0]
-        if position < 0:
+        if "#~" not in self._heaps:
             raise BadAssembly("no tables")
+        position, _ = self._heaps["#~"]
         (large,) = unpack("<B", self.data, position + 6)
         (present,) = unpack("<Q", self.data, position + 8)
         position += 24
@@ -131,16 +131,18 @@ class Metadata:
 
     def rows(self, table: int) -> list[tuple[int, ...]]:
         """All rows of a table; the first has the number 1."""
-        position, row = self._places.get(table, (0, struct.Struct("")))
-        size = row.size * self.count(table)
-        if position + size > len(self.data):
+        if not self.count(table):
+            return []
+        position, row = self._places[table]
+        end = position + row.size * self.count(table)
+        if end > len(self.data):
             raise BadAssembly("a table that goes past the end of the file")
-        return list(row.iter_unpack(self.data[position : position + size])) if size else []
+        return list(row.iter_unpack(self.data[position:end]))
 
     def row(self, table: int, number: int) -> tuple[int, ...]:
-        position, row = self._places.get(table, (0, struct.Struct("")))
         if not 1 <= number <= self.count(table):
             raise BadAssembly("a row that is not there")
+        position, row = self._places[table]
         return unpack(row, self.data, position + row.size * (number - 1))
 
     def string(self, index: int) -> str:
