@@ -166,6 +166,34 @@ def test_calls_are_given_while_the_file_is_read(tmp_path: Path, monkeypatch: pyt
     assert found._batches == {}
 
 
+def test_the_newest_chunk_of_a_group_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it has one call."""
+    monkeypatch.setattr(reader, "GROUP", 2)
+    found = ordering(tmp_path, *(w.call(LIKE, number=at, entered=10 * SLACK_NS * at) for at in range(1, 6)))
+    counted = [(item.number, found.counted) for item in found.poll() if isinstance(item, CallRecord)]
+    assert counted == [(1, 3), (2, 3), (3, 5), (4, 5), (5, 5)]
+
+
+@pytest.mark.parametrize("group", [1, 128])
+def test_library_calls_count_anew_after_each_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
+    """In whatever chunks they are."""
+    monkeypatch.setattr(reader, "GROUP", group)
+    names = (
+        ["cublasSetStream"] * 3 + ["cuStreamDestroy"] * 2 + ["cublasSetStream"] * 2 + ["cuMemFree", "cublasSetStream"]
+    )
+    chunks = [
+        w.call(
+            name,
+            [7],
+            number=at,
+            entered=100 * at,
+            flags=0 if "blas" in name else w.LIFECYCLE,
+        )
+        for at, name in enumerate(names, 1)
+    ]
+    assert given(ordering(tmp_path, *chunks).poll()) == [1, 4, 5, 6, 8, 9]
+
+
 def test_a_fork_of_a_process_without_calls_is_given_at_once(tmp_path: Path) -> None:
     found = ordering(tmp_path, w.fork(50, ticks=SLACK_NS * 4))
     assert given(found.poll(running=True)) == [-50]
