@@ -117,7 +117,7 @@ class Ledger:
     def __init__(self, gpus: tuple[int, ...] = ()) -> None:
         self.gpus = gpus
         self.totals: dict[Heap, Total] = {}
-        self._entries: dict[Object, _Entry] = {}
+        self._entries: dict[Object | None, _Entry] = {}
 
     def begin(self, made: Object, call: Call) -> None:
         """``call`` has made an object; if it holds memory, that is counted."""
@@ -133,7 +133,7 @@ class Ledger:
 
     def map(self, mapping: Object, handle: Object | None, call: Call) -> None:
         """``mapping`` keeps the memory of the handle. That ends with the last mapping: recordings do not have the releases of handles."""
-        entry = self._entries.get(handle) if handle is not None else None
+        entry = self._entries.get(handle)
         if entry is not None:
             entry.mappings += 1
             entry.count(True, call.time_ns)

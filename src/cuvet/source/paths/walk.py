@@ -229,7 +229,7 @@ class Path:
             self.alternatives.append(Alternative(decision, 1 - arm, frozenset(), after))
         elif condition is not None:
             origin = self.effects.statuses.of(condition.lvalue)
-            if origin is not None and origin not in self.effects.failing:
+            if origin is not None:
                 self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin}), after))
 
     def _known(self, condition: Condition | None, at: int) -> bool | None:
