@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cuvet.catalog import Kind, Role, driver
+from cuvet.catalog.roles import ENDS
+from cuvet.model import Allocation, HostMemory, Object, Outcome, Stream
 from cuvet.source import check_source
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.failures import Statuses
-from cuvet.source.paths.handles import FIRST, Handles, root
+from cuvet.source.paths.handles import FIRST, SIZE, Handles, root
+from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
+from cuvet.source.paths.trace import Here
+from cuvet.source.paths.world import World, _only_uses, told
 from cuvet.source.program import (
     OF_BUILD,
     Address,
@@ -321,3 +328,148 @@ def test_several_objects_are_said_to_be_lost_in_one_sentence(
     (found,) = result.findings
     assert found.message == f"{noun} `a` {said} {word} here is lost when the function returns in line {len(names) + 2}"
     assert [each.name for each in found.objects] == list(names)
+
+
+# CUDA as a path sees it.
+
+
+def ending(name: str) -> Role:
+    """The role of what the entry point ends."""
+    return next(role for role in driver()[name].roles if role.verb in ENDS)
+
+
+def made(world: World, name: str, *words: int, **outputs: int) -> None:
+    entry_point = driver()[name]
+    args = words + (0,) * (len(entry_point.parameters) - len(words))
+    written = Invoke(name, (), 0, 5)
+    model_call = told(entry_point, args, written, Here((0, 0, 0), (), 1))
+    world.model.observe(model_call, Outcome(0, {entry_point.index[at]: word for at, word in outputs.items()}))
+
+
+@pytest.fixture
+def world(handles: Handles) -> World:
+    return World(handles, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("cuMemFree", Allocation),
+        ("cuMemFreeHost", HostMemory),
+        ("cuMemHostUnregister", HostMemory),
+        ("cuStreamDestroy", Stream),
+    ],
+)
+def test_what_is_ended_but_was_not_seen_made_is_there(world: World, name: str, kind: type[Object]) -> None:
+    word, role, changes = world.handles.word("p"), ending(name), world.changes
+    world.adopt(role, word)
+    (found,) = world.model.kinds_of(word)
+    assert isinstance(found, kind) and found.alive and found.created_by is None and world.changes == changes + 1
+    assert not isinstance(found, Allocation) or (found.size, found.variant) == (SIZE, "adopted")
+    assert not isinstance(found, HostMemory) or (found.size, found.registered) == (SIZE, name == "cuMemHostUnregister")
+    world.adopt(role, word)
+    assert world.changes == changes + 1 and world.model.kinds_of(word) == (found,)
+    if kind is not Stream:
+        world.adopt(role, word + 8)
+        world.handles.lvalues[word + 8] = "q"
+        world.adopt(role, word + 8)
+        assert world.changes == changes + 1
+    assert world.memory_at(word) is None
+
+
+def test_what_is_no_handle_of_the_program_is_not_there(world: World) -> None:
+    role, changes = ending("cuStreamDestroy"), world.changes
+    for word in (0, 5, FIRST + 16):
+        world.adopt(role, word)
+    world.handles.lvalues[5] = "five"
+    world.adopt(role, 5)
+    world.adopt(ending("cuCtxDestroy"), world.handles.word("a"))
+    assert world.changes == changes and world.model.kinds_of(world.handles.word("a")) == ()
+
+
+def test_what_is_asked_of_objects_by_their_words(world: World) -> None:
+    stream, memory, pinned = (world.handles.word(name) for name in ("a", "p", "b"))
+    assert not world.is_stream(stream) and not world.is_dead_stream(stream) and not world.is_dead(stream)
+    made(world, "cuStreamCreate", 0, 0, phStream=stream)
+    made(world, "cuMemAlloc", 0, 64, dptr=memory)
+    made(world, "cuMemHostAlloc", 0, 64, 0, pp=pinned)
+    assert world.is_stream(stream) and not world.is_stream(memory) and not world.is_dead(stream)
+    assert [world.memory_at(word) is not None for word in (memory, memory + 8, pinned, stream)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    made(world, "cuStreamDestroy", stream)
+    made(world, "cuMemFree", memory)
+    assert world.is_dead_stream(stream) and world.is_dead(stream)
+    assert world.is_dead(memory) and not world.is_dead_stream(memory) and world.memory_at(memory) is None
+
+
+def test_memory_that_was_made_out_of_sight_may_be_a_graph_s(world: World) -> None:
+    seen, unseen = world.handles.word("a"), world.handles.word("p")
+    made(world, "cuMemAlloc", 0, 64, dptr=seen)
+    world.adopt(ending("cuMemFree"), unseen)
+    for word in (seen, unseen):
+        made(world, "cuMemFree", word)
+    world.forget_unseen()
+    assert (world.handles.known("a"), world.handles.known("p")) == (seen, None)
+
+
+def test_devices_that_are_not_known_have_numbers_of_their_own(world: World) -> None:
+    assert world.current_device == SOME_DEVICE and world.device(3) == 3
+    first, second = world.device("a"), world.device("b")
+    assert SOME_DEVICE < first < second and world.device("a") == first
+    changes = world.changes
+    world.use_device(first)
+    assert (world.current_device, world.changes) == (first, changes + 1)
+    made(world, "cuStreamCreate", 0, 0, phStream=world.handles.word("p"))
+    found = world.model.find(Kind.STREAM, world.handles.word("p"))
+    assert found is not None and found.device == first
+
+
+def test_which_calls_only_use_what_is_there() -> None:
+    for name, uses in (
+        ("cuLaunchKernel", True),
+        ("cuStreamSynchronize", True),
+        ("cuMemcpyDtoHAsync", True),
+        ("cuEventQuery", True),
+        ("cuEventRecord", False),
+        ("cuGraphLaunch", False),
+        ("cuMemAlloc", False),
+        ("cuStreamDestroy", False),
+        ("cuCtxSetCurrent", False),
+    ):
+        assert _only_uses(driver()[name]) is uses, name
+
+
+def test_a_call_is_refused_if_cuda_returns_an_error_and_nothing_else_may_happen(world: World) -> None:
+    stream = world.handles.word("a")
+    made(world, "cuStreamCreate", 0, 0, phStream=stream)
+    made(world, "cuStreamDestroy", stream)
+    again = told(
+        driver()["cuStreamDestroy"], (stream,), Invoke("cudaStreamDestroy", ("a",), 10, 15), Here((0, 1, 0), (), 2)
+    )
+    violation = next(iter(judge(again, world.model)))
+    for outcomes, undefined, refused in (
+        ((400,), False, True),
+        ((), False, False),
+        ((400,), True, False),
+        ((-11, 400), False, False),
+        ((0, 400), False, False),
+    ):
+        assert is_refused(replace(violation, outcomes=outcomes, undefined=undefined)) is refused
+
+
+@pytest.mark.parametrize(("refused", "alive"), [((), False), ((2,), True), ((1,), False)])
+def test_a_call_that_cuda_refuses_changes_nothing(handles: Handles, refused: tuple[int, ...], alive: bool) -> None:
+    world = World(handles, refused)
+    world.judging = False
+    stream = world.handles.word("a")
+    made(world, "cuStreamCreate", 0, 0, phStream=stream)
+    destroy = told(
+        driver()["cuStreamDestroy"], (stream,), Invoke("cudaStreamDestroy", ("a",), 10, 15), Here((0, 1, 0), (), 2)
+    )
+    world.observe(destroy, Outcome(0))
+    found = world.model.find(Kind.STREAM, stream)
+    assert found is not None and found.alive is alive and world.broken == []
