@@ -26,11 +26,12 @@ FAULTS = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_si
 """The tests' programs fault on purpose, and are judged by the signal that ends them."""
 TESTS = ("tests/native", "tests/libraries/native", "tests/device/test_programs.py", "tests/device/test_descriptors.py")
 
-_PROCESS, _LIMITS, _HARD, _UNWINDING = (
+_PROCESS, _LIMITS, _HARD, _UNWINDING, _KINDS = (
     "tests/native/test_process.py",
     "tests/native/test_limits.py",
     "tests/native/test_hard_cases.py",
     "tests/native/test_unwinding.py",
+    "tests/native/test_unwinding_kinds.py",
 )
 _LOADS_MORE = {
     f"{_PROCESS}::test_a_program_without_cuda_leaves_no_file_and_opens_no_driver": "the runtime needs libgcc_s",
@@ -40,13 +41,14 @@ _INTERCEPTS = {
     **_LOADS_MORE,
     f"{_PROCESS}::test_dlopen_keeps_the_caller": "the runtime's dlopen is the caller",
     f"{_LIMITS}::test_a_disk_that_is_full_from_the_start_leaves_an_empty_file": "the runtime refuses what dd allocates",
+    f"{_UNWINDING}::test_libraries_that_follow_one_another_in_one_place": "the runtime moves them apart",
+    f"{_KINDS}::test_a_library_that_is_unmapped_unseen": "the runtime moves the next one elsewhere",
 }
 CANNOT_RUN: dict[str, dict[str, str]] = {
     "undefined": _LOADS_MORE,
     "address": {
         **_INTERCEPTS,
         f"{_UNWINDING}::test_coroutines": "the runtime warns that it does not support makecontext",
-        f"{_UNWINDING}::test_libraries_that_follow_one_another_in_one_place": "the runtime moves them apart",
     },
     "thread": {
         **_INTERCEPTS,

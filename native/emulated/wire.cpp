@@ -194,7 +194,7 @@ void Connection::put_off(size_t bytes) {
 bool Connection::receive_bytes(size_t wanted) {
     Received& all = incoming_;
     if (all.size() >= wanted) return true;
-    memmove(all.bytes.data(), all.bytes.data() + all.first, all.size());
+    if (all.first > 0) memmove(all.bytes.data(), all.bytes.data() + all.first, all.size());  // else it may be null
     all.end -= all.first;
     all.first = 0;
     if (all.bytes.size() < std::max(wanted, RECEIVED_AT_ONCE)) all.bytes.resize(std::max(wanted, RECEIVED_AT_ONCE));
