@@ -725,6 +725,7 @@ def protocol_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t MOST_OPERANDS = {protocol.MOST_OPERANDS};"
     yield f"constexpr uint16_t UNANSWERED = {protocol.UNANSWERED};"
     yield f"constexpr uint16_t FORESEEN = {protocol.FORESEEN};"
+    yield f"constexpr uint32_t FORESEEN_CALL = {protocol.FORESEEN_CALL:#x};"
     yield f"constexpr uint16_t PER_THREAD_SYMBOL = {protocol.PER_THREAD_SYMBOL};"
     yield f"constexpr uint16_t OWN_QUESTION = {protocol.OWN_QUESTION};"
     yield enumeration(protocol.MessageKind, "uint8_t")

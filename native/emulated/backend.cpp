@@ -78,9 +78,9 @@ struct Session {
     pid_t process = 0;  // that the connection is of; 0 none yet
     uint8_t* scratch = nullptr;
     uint32_t depth = 0;     // calls in progress
-    uint32_t calls = 0;     // of this connection
-    bool foreseen = false;  // the next call of a wrapper is answered without being asked, by the number `foreseen_call`
-    uint32_t foreseen_call = 0;
+    uint32_t calls = 0;     // that this connection asked for
+    bool foreseen = false;  // the next call of a wrapper is answered without being asked
+    uint32_t foreseen_calls = 0;
     uint64_t connections = 0;   // how often it was connected
     uint64_t driver_calls = 0;  // that wrappers asked the device process for
     bool failed = false;        // a command that was not answered, of the calls in progress
@@ -128,6 +128,7 @@ bool connect_session(Session* session) {
     session->depth = 0;
     session->calls = 0;
     session->foreseen = false;
+    session->foreseen_calls = 0;
     session->connections++;
     const pid_t parent = caller_process.exchange(process);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
@@ -301,14 +302,11 @@ uint64_t obey_until_return(Session* session, uint32_t call) {
         if (command.op == Op::RETURN) return command.operand[session->failed ? 1 : 0];
         if (command.op > Op::MESSAGE) return lose_session(session);  // no command
         const uint64_t driver_calls = session->driver_calls;
-        if (command.foreseen) {
-            session->foreseen = true;
-            session->foreseen_call = session->calls++;
-        }
+        if (command.foreseen) session->foreseen = true;
         Answer answer;
         obey(command, &answer);
-        if (session->foreseen) return lose_session(session);                   // the wrapper did not ask
-        if (session->connections != connection) return lose_session(session);  // a call inside of this one lost it
+        if (command.foreseen && session->foreseen) return lose_session(session);  // the wrapper did not ask
+        if (session->connections != connection) return lose_session(session);     // a call inside of this one lost it
         if (command.unanswered) session->failed |= answer.error != 0;
         const bool known = command.op == Op::CALL_DRIVER && session->driver_calls != driver_calls;
         if (!command.unanswered && !known && !send_answer(session, answer)) return lose_session(session);
@@ -358,7 +356,7 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
         session->driver_calls++;
         if (session->foreseen) {
             session->foreseen = false;
-            return obey_call(session, session->foreseen_call);
+            return obey_call(session, FORESEEN_CALL | (session->foreseen_calls++ & ~FORESEEN_CALL));
         }
     }
     const MessageKind kind = library ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;

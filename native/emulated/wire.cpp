@@ -129,6 +129,12 @@ bool read_command(const uint8_t* message, Command* command) {
     return true;
 }
 
+// Whether the one call began after the other, and so returns before it. Of those foreseen, the program has begun none
+// that the device process has not.
+bool is_inside(uint32_t call, uint32_t other) {
+    return (call & FORESEEN_CALL) == (other & FORESEEN_CALL) && static_cast<int32_t>((call - other) << 1) > 0;
+}
+
 uint32_t call_of(const uint8_t* message) { return number_at<uint32_t>(message + LENGTH_BYTES + 4); }
 
 }  // namespace
@@ -170,7 +176,7 @@ bool Connection::receive(uint32_t call, Command* command) {
         const size_t bytes = LENGTH_BYTES + number_at<uint32_t>(message);
         incoming_.first += bytes;
         if (call_of(message) == call) return read_command(message, command);
-        if (static_cast<int32_t>(call_of(message) - call) > 0) return false;
+        if (is_inside(call_of(message), call)) return false;
         put_off(bytes);
     }
 }

@@ -9,14 +9,14 @@ from tests.model import effects, situations
 
 from cuvet.catalog import EntryPoint, driver
 from cuvet.device.answer import answer
-from cuvet.device.foreknown import leaves_contexts
+from cuvet.device.foreknown import leaves_contexts, request_of
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import Answer, Command, Hello, Op, Request
 from cuvet.model import Call, Outcome
 
 POINTER = 0x7000
 CONTEXT = driver()["cuCtxGetCurrent"]
-QUESTION = Command(Op.CALL_DRIVER, (CONTEXT.id, POINTER))
+QUESTION = Request(False, CONTEXT.id, (POINTER,))
 
 
 def call(thread: Thread, name: str, *words: int) -> tuple[int, bytes]:
@@ -52,7 +52,7 @@ def test_a_question_about_contexts_is_judged_once() -> None:
     call(thread, "cuStreamCreate", POINTER, 0)
     call(thread, "cuCtxSynchronize", 0)
     assert told(thread) == (Command(Op.WRITE, (POINTER,), context),)
-    assert thread.process.told.answer(thread, Command(Op.CALL_DRIVER, (CONTEXT.id, 0))) is None, "a NULL pointer"
+    assert thread.process.told.answer(thread, Request(False, CONTEXT.id, (0,))) is None, "a NULL pointer"
 
 
 def test_it_is_judged_again_after_what_could_change_the_answer() -> None:
@@ -76,6 +76,15 @@ def test_each_thread_has_its_own_answer() -> None:
     second = machine.thread(Hello(0, os.getpid(), 2, 99))
     assert told(first)
     assert told(second) is None
+
+
+def test_words_are_foreseen_as_the_wrapper_passes_them_on() -> None:
+    thread = new_thread()
+    set_bytes = driver()["cuMemsetD8"].id
+    foreseen = request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, -1, 0x1FF, 1 << 33)))
+    assert foreseen == Request(False, set_bytes, (2**64 - 1, 0xFF, 1 << 33))
+    assert request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, 0x7000, 1))) is None, "too few words"
+    assert request_of(thread, Command(Op.CALL_DRIVER, (driver()["cuMemFree"].id, 0x7000))) is None
 
 
 def test_what_leaves_contexts_leaves_the_answer_about_them() -> None:

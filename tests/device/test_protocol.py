@@ -17,8 +17,10 @@ from cuvet.catalog import driver, runtime
 from cuvet.device.process import Machine
 from cuvet.device.protocol import (
     FORESEEN,
+    FORESEEN_CALL,
     OWN_QUESTION,
     UNANSWERED,
+    VERSION,
     Answer,
     Bring,
     Command,
@@ -35,8 +37,8 @@ from cuvet.device.protocol import (
 from .support import Device, running_device
 
 
-def hello(thread: int = 4242, version: int = 2) -> bytes:
-    return struct.pack("<BBHIIIQ", 255, 0, version, 0, 4242, thread, 99)
+def hello(thread: int = 4242, version: int = VERSION, process: int = 4242) -> bytes:
+    return struct.pack("<BBHIIIQ", 255, 0, version, 0, process, thread, 99)
 
 
 HELLO = hello()
@@ -145,16 +147,56 @@ def test_the_shim_need_not_tell_what_a_driver_call_returned(device: Device) -> N
         assert receive(client) == command(Op.SCRATCH, 4096)
         client.sendall(framed(answer(scratch)))
         assert receive(client) == command(Op.CALL_DRIVER, context, scratch, flags=FORESEEN)
-        assert receive(client) == command(Op.WRITE, scratch, data=bytes(8), call=2), "of the call that is not asked for"
+        first = FORESEEN_CALL
+        assert receive(client) == command(Op.WRITE, scratch, data=bytes(8), call=first), "of the call not asked for"
         client.sendall(framed(answer()))
-        assert receive(client) == command(Op.RETURN, 0, call=2)
+        assert receive(client) == command(Op.RETURN, 0, call=first)
         assert receive(client) == command(Op.CALL_DRIVER, driver()["cuDevicePrimaryCtxRetain"].id, scratch + 16, 0)
         client.sendall(framed(request("cuDriverGetVersion", 0x9000, flags=OWN_QUESTION)))
         assert receive(client)[0] == Op.WRITE
         client.sendall(framed(answer()))
-        assert receive(client) == command(Op.RETURN, 0, call=3), "a question of the shim's own is not the driver call"
+        assert receive(client) == command(Op.RETURN, 0, call=2), "a question of the shim's own is not the driver call"
         client.sendall(framed(answer(3)))
         assert receive(client) == command(Op.RETURN, 3), "a wrapper that did not ask tells its status"
+
+
+def serve(client: socket.socket, name: str, *words: int) -> list[tuple[Op, int, int]]:
+    """Make the runtime call, as a shim does: each command's number, flags and first operand, until the call returns."""
+    client.sendall(framed(runtime_request(name, *words)))
+    commands: list[tuple[Op, int, int]] = []
+    outer = number = -1
+    while not commands or commands[-1][0] is not Op.RETURN or number != outer:
+        received = receive(client)
+        op, count, flags, number = struct.unpack_from("<BBHI", received)
+        operands = struct.unpack_from(f"<{count}Q", received, 8)
+        outer = outer if commands else number
+        commands.append((Op(op), flags, operands[0]))
+        if op == Op.CALL_DRIVER and not flags & FORESEEN:
+            client.sendall(framed(request(driver().entry_points[operands[0]].name, *operands[1:])))
+        elif op not in (Op.RETURN, Op.CALL_DRIVER) and not flags & UNANSWERED:
+            client.sendall(framed(answer(0x7000)))
+    return commands
+
+
+def test_what_changes_no_lifetime_is_not_asked_for_by_the_only_thread(device: Device) -> None:
+    waits, context = driver()["cuCtxSynchronize"].id, driver()["cuCtxGetCurrent"].id
+    with connect(device) as client:
+        client.sendall(framed(hello(process=4300)))
+        serve(client, "cudaDeviceSynchronize")
+        alone = [
+            (Op.CALL_DRIVER, FORESEEN, context),
+            (Op.WRITE, UNANSWERED, 0x7000),
+            (Op.RETURN, 0, 0),
+            (Op.CALL_DRIVER, FORESEEN, waits),
+            (Op.RETURN, 0, 0),
+            (Op.RETURN, 0, 0),
+        ]
+        assert serve(client, "cudaDeviceSynchronize") == alone
+        assert (Op.CALL_DRIVER, 0, driver()["cuMemAlloc"].id) in serve(client, "cudaMalloc", 0x7100, 64)
+        with connect(device) as other:
+            other.sendall(framed(hello(thread=4243, process=4300)))
+            assert serve(other, "cudaDeviceSynchronize")
+            assert (Op.CALL_DRIVER, 0, waits) in serve(client, "cudaDeviceSynchronize")
 
 
 def test_a_call_that_waits_for_its_client_does_not_stop_others(device: Device) -> None:

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog import EntryPoint, Kind, Verb, driver
-from cuvet.device.protocol import Answer, Command, Op
+from cuvet.catalog import EntryPoint, Kind, Parameter, Verb, driver
+from cuvet.device.protocol import Answer, Command, Op, Request
 
 if TYPE_CHECKING:
     from cuvet.device.invocation import Invocation
     from cuvet.device.process import Thread
 
 _PAGE_BITS = 12
+_WORD = (1 << 64) - 1
 _MOST_PAGES = 1 << 16
 _LONGEST = 64 << 10
 """Bytes of a command whose pages are remembered."""
@@ -41,10 +42,34 @@ def is_certain(thread: Thread, command: Command) -> bool:
     return command.op in (Op.WRITE, Op.COPY, Op.SET) and thread.process.touched.hold(command)
 
 
-def is_question(command: Command) -> bool:
-    """Whether it calls a driver function that only asks, so that it is the same whether it is answered before the shim's wrapper is
-    entered, or inside of it."""
-    return command.op is Op.CALL_DRIVER and _only_asks(command.operands[0])
+def request_of(thread: Thread, command: Command) -> Request | None:
+    """What the shim will ask for when it calls a driver function as commanded, if that is known and the call is the same whether it is
+    answered before the shim's wrapper is entered, or inside of it. It is if the function only asks; and if it changes no lifetime
+    and no context, as long as no other thread's calls can come between."""
+    if command.op is not Op.CALL_DRIVER:
+        return None
+    entry_point, *words = command.operands
+    called = driver().entry_points[entry_point]
+    if not _only_asks(entry_point) and (len(thread.process.threads) > 1 or not _is_quiet(called)):
+        return None
+    if len(words) != len(called.parameters):
+        return None
+    return Request(False, entry_point, tuple(map(_passed, called.parameters, words)))
+
+
+@cache
+def _is_quiet(entry_point: EntryPoint) -> bool:
+    words = all(parameter.abi == "word" for parameter in entry_point.parameters)
+    return words and entry_point.hot and leaves_contexts(entry_point)
+
+
+def _passed(parameter: Parameter, word: int) -> int:
+    """The word as a C function passes it on that has it as this parameter."""
+    if parameter.bytes == 8:
+        return word & _WORD
+    bits = 8 * parameter.bytes
+    value = word & (1 << bits) - 1
+    return (value - (1 << bits)) & _WORD if parameter.signed and value >> bits - 1 else value
 
 
 @cache
@@ -92,13 +117,12 @@ class Told:
         """Something else has changed the model."""
         self._answers.clear()
 
-    def answer(self, thread: Thread, question: Command) -> tuple[Command, ...] | None:
+    def answer(self, thread: Thread, question: Request) -> tuple[Command, ...] | None:
         """What the shim is to write in answer to the question, which then returns success; None if that is not known."""
-        entry_point, *words = question.operands
-        told = self._answers.get((thread.number, entry_point))
-        if told is None or not all(words):
+        told = self._answers.get((thread.number, question.entry_point))
+        if told is None or not all(question.words):
             return None
-        return tuple(Command(Op.WRITE, (words[position],), data) for position, data in told)
+        return tuple(Command(Op.WRITE, (question.words[position],), data) for position, data in told)
 
 
 def written(entry_point: EntryPoint, position: int, value: int) -> bytes:

@@ -9,13 +9,15 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
 MOST_OPERANDS = 32
 """Of a command."""
 UNANSWERED, FORESEEN = 1, 2
 """Flags of a command."""
+FORESEEN_CALL = 1 << 31
+"""Of the number of a call that is foreseen, which counts such calls of the connection from 0."""
 PER_THREAD_SYMBOL, OWN_QUESTION = 1, 2
 """Flags of a driver call."""
 

@@ -20,6 +20,7 @@ from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
     FORESEEN,
+    FORESEEN_CALL,
     MOST_BYTES,
     UNANSWERED,
     Answer,
@@ -79,7 +80,9 @@ class Connection:
     """The socket did not take all of ``outgoing``."""
     calls: list[CallInProgress] = field(default_factory=list)
     number: int = 0
-    """Of the next call."""
+    """Of the next call that the shim asks for."""
+    foreseen: int = 0
+    """How many calls it did not ask for."""
 
 
 class Server:
@@ -224,7 +227,8 @@ class Server:
         elif isinstance(message, Request):
             if connection.thread is None:
                 raise ProtocolError("a call before HELLO")
-            self._begin(connection, connection.thread, message)
+            self._begin(connection, connection.thread, message, connection.number)
+            connection.number += 1
             self._advance(connection, None)
         elif isinstance(message, Goodbye):
             if connection.thread is None:
@@ -241,9 +245,8 @@ class Server:
                 foreknown.follow(connection.thread, command)
             self._advance(connection, message)
 
-    def _begin(self, connection: Connection, thread: Thread, request: Request) -> None:
-        connection.calls.append(CallInProgress(self._answer(thread, request), request, connection.number))
-        connection.number += 1
+    def _begin(self, connection: Connection, thread: Thread, request: Request, number: int) -> None:
+        connection.calls.append(CallInProgress(self._answer(thread, request), request, number))
 
     def _advance(self, connection: Connection, answer: Answer | None) -> None:
         """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
@@ -261,15 +264,15 @@ class Server:
             answer = foreknown.answer_to(thread, command)
             if answer is not None:
                 continue
-            if foreknown.is_question(command):
-                writes = thread.process.told.answer(thread, command)
-                if writes is not None and all(foreknown.is_certain(thread, write) for write in writes):
-                    answer = self._answer_again(connection, thread, command, writes)
-                    continue
+            request = foreknown.request_of(thread, command)
+            if request is not None:
                 connection.outgoing += command.encode(call.number, FORESEEN)
-                call.command = command
-                entry_point, *words = command.operands
-                self._begin(connection, thread, Request(False, entry_point, tuple(words)))
+                number = FORESEEN_CALL | connection.foreseen
+                connection.foreseen = connection.foreseen + 1 & ~FORESEEN_CALL
+                answer = _answer_again(connection, thread, request, number)
+                if answer is None:
+                    call.command = command
+                    self._begin(connection, thread, request, number)
                 continue
             if not foreknown.is_certain(thread, command):
                 connection.outgoing += command.encode(call.number)
@@ -280,18 +283,6 @@ class Server:
             foreknown.follow(thread, command)
             answer = foreknown.DONE
         self._send(connection)
-
-    @staticmethod
-    def _answer_again(connection: Connection, thread: Thread, question: Command, writes: Sequence[Command]) -> Answer:
-        """Send the question, and what answered it before: it succeeds."""
-        connection.outgoing += question.encode(connection.calls[-1].number, FORESEEN)
-        for write in writes:
-            connection.outgoing += write.encode(connection.number, UNANSWERED)
-            foreknown.follow(thread, write)
-        connection.calls[0].trusts = True
-        connection.outgoing += Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode(connection.number)
-        connection.number += 1
-        return _SUCCEEDED
 
     def _send(self, connection: Connection) -> None:
         waited = connection.waits_to_send
@@ -316,6 +307,19 @@ class Server:
             call.steps.close()
         if connection.thread is not None:
             self._machine.ended(connection.thread)
+
+
+def _answer_again(connection: Connection, thread: Thread, question: Request, number: int) -> Answer | None:
+    """Send what answered the question before, if that still holds and needs no answer: the call succeeds."""
+    writes = thread.process.told.answer(thread, question)
+    if writes is None or not all(foreknown.is_certain(thread, write) for write in writes):
+        return None
+    for write in writes:
+        connection.outgoing += write.encode(number, UNANSWERED)
+        foreknown.follow(thread, write)
+    connection.calls[0].trusts = True
+    connection.outgoing += Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode(number)
+    return _SUCCEEDED
 
 
 def _return(connection: Connection, status: int) -> Answer | None:
