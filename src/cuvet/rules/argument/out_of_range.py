@@ -18,8 +18,7 @@ class ArgumentOutOfRange(ArgumentRule):
     evidence = """
     recorded: cuMemAllocManaged without flags, cuMemAllocPitch for elements of 3 bytes, cuGraphCreate with flags, and
       cuFuncGetAttribute of attribute 99: CUDA_ERROR_INVALID_VALUE
-    documented: flags must be CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST (CUDA Driver API, Memory Management,
-      cuMemAllocManaged)
+    documented: CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST (CUDA Driver API, Memory Management, cuMemAllocManaged)
     documented: ElementSizeBytes may be 4, 8 or 16 (CUDA Driver API, Memory Management, cuMemAllocPitch)
     documented: flags must be 0 (CUDA Driver API, Graph Management, cuGraphCreate)
     """

@@ -23,8 +23,7 @@ class CaptureNotSupported(CaptureRule):
     evidence = """
     recorded: cuStreamGetFlags, cuStreamGetId, cuGraphLaunch and cuGraphUpload on a capturing stream, also on one of
       which the capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; cuStreamGetPriority: no error
-    documented: not during a capture; cuLaunchHostFunc is allowed (CUDA Driver API, Stream Management,
-      cuStreamAddCallback)
+    documented: not during a capture; but cuLaunchHostFunc (CUDA Driver API, Stream Management, cuStreamAddCallback)
     documented: work such as cudaStreamAttachMemAsync is not supported in graphs: an error on a capturing stream (CUDA
       Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
     """

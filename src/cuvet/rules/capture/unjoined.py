@@ -18,8 +18,7 @@ class CaptureUnjoined(CaptureRule):
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = """
     measured: a stream that joined without work of its own: no error (capture_join_without_work)
-    measured: CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error (capture_unjoined,
-      capture_joined)
+    measured: CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back: no error (capture_unjoined, capture_joined)
     documented: a capture fails if a stream does not join the first again (CUDA C++ Programming Guide, CUDA Graphs,
       Cross-stream Dependencies and Events)
     """

@@ -17,8 +17,7 @@ class ContextCurrentElsewhere(CurrentContextRule):
     evidence = """
     measured: cuTexObjectDestroy on a thread without a context: CUDA_ERROR_INVALID_CONTEXT, and the object lives on
       (texture_destroy_without_context)
-    documented: Binds the specified CUDA context to the calling CPU thread. (CUDA Driver API, Context Management,
-      cuCtxSetCurrent)
+    documented: binds the context to the calling CPU thread (CUDA Driver API, Context Management, cuCtxSetCurrent)
     measured: cuMemAlloc, cuStreamCreate and cuStreamSynchronize(NULL) on another thread: CUDA_ERROR_INVALID_CONTEXT;
       calls on a created stream succeed (context_current_on_other_thread)
     """

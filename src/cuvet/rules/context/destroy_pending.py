@@ -21,8 +21,7 @@ class ContextDestroyPending(UnfinishedWork):
     help = "call cuCtxSynchronize and check its status before destroying the context"
     entry_points = frozenset({"cuCtxDestroy"})
     evidence = """
-    documented: Destroys and cleans up all resources associated with the context. (CUDA Driver API, Context Management,
-      cuCtxDestroy)
+    documented: destroys all resources associated with the context (CUDA Driver API, Context Management, cuCtxDestroy)
     recorded, succeeds: cuCtxDestroy while work was pending: no error, 9 of 10 times
     """
     VALID = """

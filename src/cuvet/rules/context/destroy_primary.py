@@ -18,8 +18,7 @@ class ContextDestroyPrimary(CallRule):
     entry_points = frozenset({"cuCtxDestroy"})
     evidence = """
     measured: CUDA_ERROR_INVALID_CONTEXT, and the context goes on working (context_primary_destroy)
-    documented: The primary context is unique per device and shared with the CUDA runtime API. (CUDA Driver API, Primary
-      Context Management)
+    documented: unique per device and shared with the CUDA runtime API (CUDA Driver API, Primary Context Management)
     """
     VALID = """
 ## primary context released

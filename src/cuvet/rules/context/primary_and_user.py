@@ -24,8 +24,7 @@ class ContextPrimaryAndUser(CallRule):
     evidence = """
     measured: event of a created context, recorded on a stream of the primary one: CUDA_ERROR_INVALID_HANDLE
       (context_primary_and_user)
-    documented: The primary context is unique per device and shared with the CUDA runtime API. (CUDA Driver API, Primary
-      Context Management)
+    documented: unique per device and shared with the CUDA runtime API (CUDA Driver API, Primary Context Management)
     """
     VALID = """
 ## two contexts side by side

@@ -52,10 +52,8 @@ class DeviceOrdinalOutOfRange(CallRule):
       -1, 8 and 77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise
       where the advice is about a place: CUDA_ERROR_INVALID_VALUE
     documented: ordinals go from 0 to cuDeviceGetCount() - 1 (CUDA Driver API, Device Management, cuDeviceGet)
-    documented: CUDA_ERROR_INVALID_DEVICE: no such device, or it cannot do that (CUDA Driver API, Data types used by
-      CUDA driver, CUresult)
-    documented: only the devices in CUDA_VISIBLE_DEVICES are visible, in its order (CUDA Programming Guide, CUDA
-      Environment Variables)
+    documented: no such device, or it cannot do that (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: only those in CUDA_VISIBLE_DEVICES are visible (CUDA Programming Guide, CUDA Environment Variables)
     """
     VALID = """
 ## the first device [no-setup]

@@ -52,8 +52,7 @@ class DeviceUseAfterReset(CallRule):
     evidence = """
     measured: after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize
       400 (CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs) (stream_use_after_reset)
-    measured: cudaEventRecord: 201; cudaEventDestroy: 201 in one build, SIGSEGV in another (event_record_after_reset,
-      event_use_after_reset)
+    measured: cudaEventRecord: 201; cudaEventDestroy: 201 or SIGSEGV (event_record_after_reset, event_use_after_reset)
     measured: cudaStreamDestroy: 400, 201 or SIGSEGV (stream_destroy_after_reset, freeasync_stream_reset_destroy,
       seed_example2_destroy_after_reset)
     measured: cudaFreeHost: CUDA_ERROR_INVALID_VALUE; cudaHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
@@ -67,8 +66,7 @@ class DeviceUseAfterReset(CallRule):
       accepted without an error (reset_then_texture, reset_then_surface_destroy)
     measured: what a texture or surface object is made of: CUDA_ERROR_INVALID_VALUE (reset_then_texture_asked,
       reset_then_surface_asked)
-    documented: using the resources afterwards is undefined behavior (CUDA Runtime API, Device Management,
-      cudaDeviceReset)
+    documented: using the resources is undefined behavior (CUDA Runtime API, Device Management, cudaDeviceReset)
     """
     VALID = """
 ## everything destroyed before the reset

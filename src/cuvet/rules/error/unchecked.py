@@ -24,8 +24,7 @@ class ErrorUnchecked(CallRule):
     summary = "a call failed, and the program went on as if it had succeeded"
     help = "check the status of this call"
     evidence = """
-    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
-      (peek_stale_error)
+    measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     measured: NULL handles of modules and functions: CUDA_ERROR_INVALID_HANDLE (module_null)
     documented: the call may return errors of earlier launches (CUDA Driver API, Memory Management, cuMemFree)
     """

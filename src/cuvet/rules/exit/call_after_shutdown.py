@@ -27,8 +27,7 @@ class ExitCallAfterShutdown(FailureRule):
     evidence = """
     measured: calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED
       (exit_static_destructor, exit_atexit_registered_first)
-    documented: CUDA_ERROR_DEINITIALIZED: the driver shuts down (CUDA Driver API, Data types used by CUDA driver,
-      CUresult)
+    documented: the driver shuts down (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
     VALID = """
 ## nothing left to the end

@@ -20,8 +20,7 @@ class LeakedAtExit(ExitRule):
     help = "free it after its last use"
     in_source = True
     evidence = """
-    measured: compute-sanitizer --leak-check full reports the same allocations as leaked (ctx_destroy_then_use,
-      free_interior)
+    measured: compute-sanitizer --leak-check full reports the same (ctx_destroy_then_use, free_interior)
     documented: cuMemFree, cuStreamDestroy, cuEventDestroy and their like end what the program made (CUDA Driver API,
       Memory Management, Stream Management, Event Management)
     """

@@ -38,8 +38,7 @@ why: The graph and its nodes are destroyed. The documentation calls later calls 
 measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
   graph_instantiate_after_destroy)
 documented: {undefined}
-documented: Destroys the graph specified by hGraph, as well as all of its nodes. (CUDA Driver API, Graph Management,
-  cuGraphDestroy)
+documented: destroys the graph and all of its nodes (CUDA Driver API, Graph Management, cuGraphDestroy)
 
 # graph-use-after-destroy: right
 
@@ -131,8 +130,7 @@ measured: instantiate and add a node: CUDA_ERROR_INVALID_VALUE (graph_null)
 
 # graph-never-created
 why: The number is no graph. Neither is an executable graph.
-measured: NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"
-  (event_destroy_null)
+measured: NULL: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph" (event_destroy_null)
 
 # graph-never-created: right
 

@@ -29,8 +29,7 @@ class GraphNotCopyable(CallRule):
     entry_points = frozenset(_PARAMETERS)
     evidence = """
     recorded: graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with
-      cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before the memory nodes were
-      added
+      cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before these nodes
     recorded: cuGraphInstantiateWithParams a second time: CUDA_ERROR_NOT_SUPPORTED, 2 of 2; once it was a graph that was
       cloned before its conditional node was added: CUDA_ERROR_NOT_SUPPORTED
     documented: graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node (CUDA

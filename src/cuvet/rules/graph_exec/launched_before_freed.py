@@ -23,9 +23,8 @@ class GraphExecLaunchedBeforeFreed(CallRule):
     evidence = """
     recorded: second launches of graphs with allocation nodes, 3 of 3, and of graphs that were captured, 2 of 2:
       CUDA_ERROR_INVALID_VALUE
-    documented: a graph with memory that its launch leaves allocated cannot be launched again before that is freed; with
-      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH it is freed by the launch (CUDA Programming Guide, CUDA Graphs,
-      Graph Memory Nodes)
+    documented: a graph with memory that its launch leaves allocated cannot be launched again, except with
+      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH (CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes)
     """
     VALID = """
 ## freed by each launch

@@ -97,8 +97,7 @@ measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
 # graph-exec-never-created
 why: The number is no executable graph. A graph must be instantiated before it is launched.
 measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
-measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph"
-  (event_destroy_null)
+measured: NULL: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
 
 # graph-exec-never-created: right
 

@@ -27,8 +27,7 @@ class GraphNodeWrongType(CallRule):
       operation nodes, cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE
     recorded: cuGraphExecChildGraphNodeSetParams of nodes that are not child graphs: CUDA_ERROR_INVALID_VALUE (8 of 8),
       but with a graph that allocates memory CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (3 of 3)
-    documented: supported for kernel, memset and memcpy nodes only (CUDA Driver API, Graph Management,
-      cuGraphNodeSetEnabled)
+    documented: kernel, memset and memcpy nodes only (CUDA Driver API, Graph Management, cuGraphNodeSetEnabled)
     """
     VALID = """
 ## memset node switched off

@@ -16,9 +16,8 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
     case = Case.READ_ONLY
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE without the flag, success with it (register_readonly_mmap, register_rodata)
-    documented: required for memory that is mapped read-only, except with
-      CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES (CUDA Driver API, Memory Management,
-      cuMemHostRegister)
+    documented: required, except with CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES (CUDA Driver API,
+      Memory Management, cuMemHostRegister)
     """
     VALID = """
 ## read-only mapping with the flag

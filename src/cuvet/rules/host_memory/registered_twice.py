@@ -16,8 +16,7 @@ class HostMemoryRegisteredTwice(RegistrationRule):
     help = "register each range once, and unregister it before it is freed"
     case = Case.REGISTERED
     evidence = """
-    measured: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, for the same range and for partial overlap (register_twice,
-      register_overlap)
+    measured: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, also for partial overlap (register_twice, register_overlap)
     measured: also when the memory was unmapped and mapped again in between (register_freed_then_again)
     documented: the range is already registered (CUDA Driver API, Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
     """

@@ -16,8 +16,7 @@ class HostMemoryUnregisterInterior(RegistrationRule):
     case = Case.INTERIOR
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (unregister_interior)
-    documented: the address must be the one that was registered (CUDA Driver API, Memory Management,
-      cuMemHostUnregister)
+    documented: the address must be that of the registration (CUDA Driver API, Memory Management, cuMemHostUnregister)
     """
     VALID = UNALIGNED
     VALID += """

@@ -17,8 +17,7 @@ class ImageFileNotFound(CallRule):
     entry_points = frozenset(FILES)
     evidence = """
     measured: CUDA_ERROR_FILE_NOT_FOUND (module_load_missing_file)
-    documented: CUDA_ERROR_FILE_NOT_FOUND: the file specified was not found (CUDA Driver API, Data types used by CUDA
-      driver, CUresult)
+    documented: the file specified was not found (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
     VALID = r"""
 ## PTX with its terminator

@@ -22,8 +22,7 @@ class ImagePtxNotCompiled(CallRule):
     measured: CUDA_ERROR_INVALID_PTX too for a target newer than its PTX version, a character that is not ASCII, 32-bit
       addresses (driver of CUDA 13.0), and PTX that is cut off (image_ptx_version_7_0_sm_90, image_ptx_not_ascii,
       image_ptx_address_size_32, image_ptx_cut_50)
-    documented: CUDA_ERROR_INVALID_PTX indicates that a PTX JIT compilation failed (CUDA Driver API, Data types used by
-      CUDA driver, CUresult)
+    documented: a PTX JIT compilation failed (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
     VALID = r"""
 ## PTX with its terminator

@@ -24,8 +24,7 @@ class ImagePtxTooNew(CallRule):
       image_fatbin_90_ptx_newer)
     documented: CUDA_ERROR_UNSUPPORTED_PTX_VERSION indicates that the provided PTX was compiled with an unsupported
       toolchain (CUDA Driver API, Data types used by CUDA driver, CUresult)
-    documented: PTX ISA versions and the CUDA releases and drivers that support them (PTX ISA, Release Notes, PTX
-      Release History)
+    documented: PTX ISA versions and the drivers that support them (PTX ISA, Release Notes, PTX Release History)
     """
     VALID = r"""
 ## PTX with its terminator

@@ -59,8 +59,7 @@ cu.cuCtxDestroy(own)
 cu.cuLibraryUnload(library)
 
 # library-unload-twice
-why: The first call released the library in every context. The second was measured to die of SIGSEGV inside the driver,
-  with no error code.
+why: The first call released the library in every context. The second was measured to die of SIGSEGV inside the driver.
 measured: SIGSEGV in the driver, no error code (library_unload_twice)
 
 # library-null-handle

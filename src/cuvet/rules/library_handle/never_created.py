@@ -30,8 +30,7 @@ class LibraryHandleNeverCreated(CallRule):
     only_for_dead = True
     stage = Stage.HANDLE
     evidence = """
-    measured, succeeds: memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
-      (cudnn_garbage_handle)
+    measured, succeeds: no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19) (cudnn_garbage_handle)
     documented: the handle that cublasCreate() made is explicitly passed to every subsequent library function call
       (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
     """

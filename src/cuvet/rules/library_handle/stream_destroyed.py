@@ -33,8 +33,7 @@ class LibraryHandleStreamDestroyed(CallRule):
       https://docs.nvidia.com/cuda/cublas/#cublassetstream)
     documented: the association with a stream remains until the plan is destroyed or cufftSetStream() changes it (cuFFT
       API Reference, cufftSetStream(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetstream)
-    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
-      cudaStreamDestroy)
+    documented: use after this call is undefined behavior (CUDA Runtime API, Stream Management, cudaStreamDestroy)
     """
     VALID = """
 ## stream set back before

@@ -28,8 +28,7 @@ class LibraryHandleWrongKind(CallRule):
     only_for_dead = True
     stage = Stage.HANDLE
     evidence = """
-    measured, succeeds: memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
-      (cudnn_garbage_handle)
+    measured, succeeds: no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19) (cudnn_garbage_handle)
     documented: the handle is explicitly passed to every library function call: the one that cublasCreate() made
       (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
     documented: any valid cublasHandle_t can be used in place of cublasLtHandle_t (cuBLAS, cublasLtHandle_t,

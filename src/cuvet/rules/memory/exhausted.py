@@ -27,10 +27,8 @@ class MemoryExhausted(FailureRule):
     summary = "a call failed because there was not enough memory"
     help = "hold less at once: use smaller batches, free memory earlier, empty caches"
     evidence = """
-    documented: CUDA_ERROR_OUT_OF_MEMORY: not enough memory or other resources (CUDA Driver API, Data types used by CUDA
-      driver, CUresult)
-    measured: more than the device has, and more pinned memory than the host has: CUDA_ERROR_OUT_OF_MEMORY
-      (malloc_too_large)
+    documented: not enough memory or other resources (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    measured: more than there is, on the device or pinned: CUDA_ERROR_OUT_OF_MEMORY (malloc_too_large)
     """
     VALID = """
 ## there is enough

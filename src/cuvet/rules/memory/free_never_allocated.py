@@ -17,8 +17,7 @@ class MemoryFreeNeverAllocated(CallRule):
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
     evidence = """
-    measured: CUDA_ERROR_INVALID_VALUE for malloc memory from every free function (free_host_ptr, freeasync_host,
-      freehost_malloc)
+    measured: CUDA_ERROR_INVALID_VALUE for malloc memory (free_host_ptr, freeasync_host, freehost_malloc)
     documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)
     """
     VALID = """

@@ -20,13 +20,11 @@ class MemoryFreeTwice(CallRule):
     entry_points = ENTRY_POINTS
     fix = "remove-call"
     evidence = """
-    measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice, freeasync_twice, free_of_mallocasync,
-      freehost_interior)
+    measured: CUDA_ERROR_INVALID_VALUE (free_twice, freeasync_twice, free_of_mallocasync, freehost_interior)
     measured, cuMemFree succeeds: cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS
       (freeasync_of_malloc_then_free)
     recorded, cuMemFreeAsync succeeds: a second cuMemFreeAsync of cuMemAlloc memory: no error
-    documented: a second free of a pointer is an error; freeing 0 does nothing (CUDA Runtime API, Memory Management,
-      cudaFree)
+    documented: a second free is an error; freeing 0 does nothing (CUDA Runtime API, Memory Management, cudaFree)
     """
     VALID = """
 ## freed once, the pointer cleared

@@ -27,8 +27,7 @@ class MemoryFreeUnordered(CallRule):
       (destroy_default_stream_memory_pending)
     documented: does not synchronise for memory of cuMemAllocAsync: all accesses must be complete before (CUDA Driver
       API, Memory Management, cuMemFree)
-    documented: no access after the stream reaches the free (CUDA Driver API, Stream Ordered Memory Allocator,
-      cuMemFreeAsync)
+    documented: no access after the free (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
     """
     VALID = """
 ## freed on the stream of the last use

@@ -20,8 +20,7 @@ class MemoryLargerThanDevice(CallRule):
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"})
     evidence = """
     measured: CUDA_ERROR_OUT_OF_MEMORY (peek_stale_error, malloc_too_large)
-    measured: cudaGetLastError after a successful launch still returns the status of the failed cudaMalloc
-      (peek_stale_error)
+    measured: cudaGetLastError after a launch still returns the status of the cudaMalloc (peek_stale_error)
     documented: CUDA_ERROR_OUT_OF_MEMORY is among the results (CUDA Driver API, Memory Management, cuMemAlloc)
     """
     VALID = """

@@ -17,8 +17,7 @@ class MemoryMappedTwice(CallRule):
     entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})
     evidence = """
     recorded: cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE
-    documented: maps only addresses that are reserved and not mapped (CUDA Driver API, Virtual Memory Management,
-      cuMemMap)
+    documented: addresses must be reserved and not mapped (CUDA Driver API, Virtual Memory Management, cuMemMap)
     documented: unmaps a whole mapping, whose addresses can then be mapped again (CUDA Driver API, Virtual Memory
       Management, cuMemUnmap)
     """

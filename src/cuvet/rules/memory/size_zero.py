@@ -19,8 +19,7 @@ class MemorySizeZero(CallRule):
     evidence = """
     measured: cuMemAlloc and cuMemAllocManaged: CUDA_ERROR_INVALID_VALUE; cuMemAllocAsync, cuMemHostAlloc and
       cuMemAllocHost succeed (size_zero_driver)
-    documented: with bytesize 0: CUDA_ERROR_INVALID_VALUE (CUDA Driver API, Memory Management, cuMemAlloc and
-      cuMemAllocManaged)
+    documented: of 0: CUDA_ERROR_INVALID_VALUE (CUDA Driver API, Memory Management, cuMemAlloc and cuMemAllocManaged)
     """
     VALID = """
 ## one byte

@@ -82,8 +82,7 @@ measured: CUDA_ERROR_INVALID_HANDLE (module_null)
 why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
 measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
 documented: {invalid_handle}
-measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule"
-  (module_garbage)
+measured: a stale module: CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule" (module_garbage)
 
 # module-never-created: right
 

@@ -15,8 +15,7 @@ class SourceAddressOfPointer(SourceRule):
     summary = "a call gets the address of a pointer instead of the pointer"
     help = "leave out the &"
     evidence = """
-    documented: page-locks the memory range specified by ptr and size (CUDA Runtime API, Memory Management,
-      cudaHostRegister)
+    documented: page-locks the range of ptr and size (CUDA Runtime API, Memory Management, cudaHostRegister)
     reported: cudawrappers registered the address of a member, and unregistered the memory
       (https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf)
     """

@@ -15,8 +15,7 @@ class SourceRemovedEntryPoint(SourceRule):
     summary = "a call names a function that CUDA has removed"
     help = "call what replaced it, or compile the call for older releases only"
     evidence = """
-    documented: the headers of 12.9 have cudaThreadSynchronize and its like, those of 13.0 do not (cuda_runtime_api.h of
-      CUDA 12.9 and 13.0)
+    documented: 12.9 has cudaThreadSynchronize and its like, 13.0 has not (cuda_runtime_api.h of CUDA 12.9 and 13.0)
     reported: texture references were removed in 12.0, cudaConfigureCall and cudaSetupArgument in 10.1
       (https://github.com/ROCm/HIPIFY/blob/amd-staging/docs/tables/CUDA_Runtime_API_functions_supported_by_HIP.md)
     """

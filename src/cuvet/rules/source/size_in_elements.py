@@ -14,8 +14,7 @@ class SourceSizeInElements(SourceRule):
     summary = "a size is in elements instead of bytes"
     help = "multiply the number of elements by the size of one"
     evidence = """
-    documented: cudaMalloc: size is the requested allocation size in bytes (CUDA Runtime API, Memory Management,
-      cudaMalloc)
+    documented: size is the allocation size in bytes (CUDA Runtime API, Memory Management, cudaMalloc)
     documented: cudaMemcpy: count is the size in bytes to copy (CUDA Runtime API, Memory Management, cudaMemcpy)
     """
     VALID = """

@@ -21,8 +21,7 @@ class SourceStatusDropped(SourceRule):
       Safety-Critical Programming, CUDA 1.3)
     documented: this function may also return error codes from previous, asynchronous launches (CUDA Runtime API, Memory
       Management, cudaMalloc)
-    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
-      (peek_stale_error)
+    measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     """
     VALID = """
 ## ignored on purpose [cuda]

@@ -16,8 +16,7 @@ class SourceStatusUnread(SourceRule):
     evidence = """
     documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and
       Safety-Critical Programming, CUDA 1.3)
-    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
-      (peek_stale_error)
+    measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     """
     VALID = """
 ## read each time [cuda]

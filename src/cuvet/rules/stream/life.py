@@ -43,8 +43,7 @@ TEXTS = """
 # stream-use-after-destroy
 why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV inside the
   driver, with no error code.
-instead: Destroy the stream after its last use in any thread. Earlier work still completes, so the program need not wait
-  for it.
+instead: Destroy the stream after its last use in any thread. Earlier work still completes without being waited for.
 measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no error code
   (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy, stream_sync_after_destroy)
 documented: {undefined}

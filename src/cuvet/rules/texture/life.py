@@ -29,8 +29,7 @@ documented: {undefined}
 # {name}-destroy-twice
 why: The driver was measured to accept it without an error. But {noun}s are numbers that are issued again: if a {name} was
   created in between, the second destruction ends that one.
-measured, succeeds: accepted without an error, for textures and for surfaces (texobj_destroy_twice,
-  surface_destroy_twice)
+measured, succeeds: accepted without an error (texobj_destroy_twice, surface_destroy_twice)
 documented: {undefined}
 
 # {name}-null-handle
