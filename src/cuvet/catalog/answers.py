@@ -60,6 +60,5 @@ ASK_WHETHER_INITIALISED = frozenset({"cuCtxGetCurrent", "cuDeviceGetCount"})
 
 
 def answers(name: str, *, to_library: bool = False) -> frozenset[int]:
-    """Statuses with which the entry point of that name answers; with ``to_library``, those too that may be answers where a library
-    calls it."""
+    """Statuses with which the entry point of that name answers; with ``to_library``, those too that answer a library."""
     return ANSWERS.get(name) or (ANSWERS_TO_LIBRARIES.get(name, frozenset()) if to_library else frozenset())

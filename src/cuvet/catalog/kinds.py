@@ -252,5 +252,4 @@ LIBRARY_DESCRIPTORS = frozenset(kind for kind in Kind if kind.row.part is Part.D
 """Objects of libraries that say what a call shall do."""
 
 NOT_SHARED_BETWEEN_THREADS = frozenset(kind for kind in Kind if kind.row.threads is not Threads.NOT_SAID)
-"""Objects of libraries that two threads must not be inside calls with at the same time; of some, not if one of the calls changes or
-destroys it."""
+"""Objects of libraries that two threads must not be inside calls with at the same time; of some, not if a call changes it."""

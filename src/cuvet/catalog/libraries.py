@@ -76,8 +76,7 @@ def recorded() -> tuple[EntryPoint, ...]:
 
 
 def recorded_entry_point(name: str) -> EntryPoint | None:
-    """The entry point of the driver or of a library that has this name, None if there is none. Libraries are read only if it is not
-    the driver's."""
+    """The entry point of the driver or of a library that has this name, None if there is none. Libraries are read only if need be."""
     for catalog in (driver(),) if name in driver() else libraries().values():
         if name in catalog:
             return catalog[name]

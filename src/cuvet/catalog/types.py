@@ -8,8 +8,7 @@ import msgspec
 
 class Declared(msgspec.Struct, frozen=True):
     """Of all releases that the tables were generated from, driver, runtime and libraries together. ``types`` are typedefs, tags of structs,
-    unions and enumerations, and macros for these; ``headers`` are the files that declare them, ``folders`` those of CUDA's headers that
-    declare none."""
+    unions and enumerations, and macros for these; ``headers`` are the files that declare them, ``folders`` those that declare none."""
 
     types: frozenset[str]
     headers: frozenset[str]

@@ -87,8 +87,7 @@ class UserObject:
 
 @dataclass(slots=True)
 class Pool:
-    """What a memory pool gave out. ``high``: the most that was used since the program reset the watermark of used (0) or of reserved
-    memory (1)."""
+    """What a memory pool gave out. ``high``: the most since the program reset the watermark of used (0) or of reserved memory (1)."""
 
     blocks: dict[int, int] = field(default_factory=dict)
     used: int = 0

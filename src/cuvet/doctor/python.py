@@ -111,8 +111,7 @@ def _version_of(machine: Machine) -> str | None:
 
 @cache
 def distributions(machine: Machine) -> dict[str, Distribution]:
-    """Every installed distribution by its normalised name; of several with one name, the one that is imported. None without an
-    interpreter."""
+    """Every installed distribution by its normalised name; of several of a name, the one that is imported. None without interpreter."""
     found: dict[str, Distribution] = {}
     for site in sites(machine) if interpreter(machine) else ():
         for name in machine.names(site):

@@ -14,8 +14,7 @@ _FATBIN_MAGICS = {fatbin.MAGIC, fatbin.WRAPPER_MAGIC}
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """``arch``: SM number of a cubin (90), or the highest in a fatbin. ``ptx_version``: "8.0". ``target``: "sm_90". None where the
-    bytes do not say."""
+    """``arch``: SM number of a cubin (90), or the highest in a fatbin. ``ptx_version``: "8.0". ``target``: "sm_90". None if unknown."""
 
     kind: Literal["cubin", "fatbin", "ptx", "other"]
     arch: int | None = None

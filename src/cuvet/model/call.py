@@ -37,9 +37,8 @@ class Word:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel launch that succeeded, as the flight recorder remembers it. ``kernel`` is the name as C++ writes it, "" if it is not known,
-    and ``pointers`` are its parameters that are pointers, as far as the name tells;
-    ``stream`` the handle, None if it is not known; ``where`` tells the place (`` at file:line``, or nothing). It was made no earlier than
-    ``after_ns``."""
+    and ``pointers`` are its parameters that are pointers, as far as the name tells; ``stream`` the handle, None if it is not known;
+    ``where`` tells the place (`` at file:line``, or nothing). It was made after ``after_ns``."""
 
     kernel: str
     stream: int | None

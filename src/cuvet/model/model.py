@@ -105,8 +105,7 @@ class Model(ModelView):
     # What a call may do, and what it did.
 
     def violations(self, call: Call, *, succeeded: bool = False) -> list[Violation]:
-        """What the rules say about ``call`` in this state; if it ``succeeded``, without what is only said of calls that fail. Changes
-        nothing."""
+        """What the rules say about ``call`` in this state; if it ``succeeded``, without what is about failures. Changes nothing."""
         judged = _judged(call.entry_point)
         every = judged.rules_of_success if succeeded else judged.rules
         others = judged.others_of_success if succeeded else judged.others
@@ -247,8 +246,7 @@ class Model(ModelView):
             self.end(child, call, object)
 
     def living_context(self, call: Call) -> Context | None:
-        """The current context, in which something was just made. If it was dead, it is back: a primary context can be used again after
-        a reset."""
+        """The current context, in which something was just made. If it was dead, it is back (a primary context after a reset)."""
         context = self.current_context(call)
         if context is None or context.destroyed_by is None:
             return context

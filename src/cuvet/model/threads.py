@@ -11,10 +11,9 @@ from cuvet.model.objects import Context
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """``stack``: contexts of the thread, the current one last; None where it was set to NULL. ``capture_mode``: 0 global,
-    1 thread-local, 2 relaxed (cuThreadExchangeStreamCaptureMode). ``failure``: newest driver call that failed, and its status.
-    ``not_made``: by kind of library object, the newest call that was to make one and failed, and its status, as long as none was
-    made since."""
+    """``stack``: contexts of the thread, the current one last; None where it was set to NULL. ``capture_mode``: 0 global, 1 thread-local, 2
+    relaxed (cuThreadExchangeStreamCaptureMode). ``failure``: newest driver call that failed, and its status. ``not_made``: by kind of
+    library object, the newest call that was to make one and failed, and its status, if none was made since."""
 
     stack: list[Context | None] = field(default_factory=list)
     capture_mode: int = 0

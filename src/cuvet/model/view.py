@@ -89,8 +89,7 @@ class ModelView:
 
         @property
         def endangered(self) -> Clock:
-            """The newest work of each stream of which memory was freed before the host had waited for it: it may fail, and any later call
-            tell so."""
+            """The newest work of each stream of which memory was freed before the host had waited for it: it may fail later."""
 
         @property
         def freed_twice_in(self) -> Set[Context]:
@@ -218,8 +217,7 @@ class ModelView:
         return 0 if device is None or device >= len(self.capabilities) else self.capabilities[device]
 
     def sticky_error(self, call: Call) -> tuple[Call, int] | None:
-        """The error that lost the current context, else another context of the process: (call that first showed it, status). None if there
-        is none."""
+        """The error that lost the current context, else another context of the process: (call that first showed it, status), or None."""
         context = self.current_context(call)
         if context is None or not self.lost_contexts:
             return None

@@ -57,8 +57,7 @@ https://learn.microsoft.com/dotnet/core/runtime-config/debugging-profiling; http
 
 
 class CodeName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The function at an address. ``stub``: the runtime's own, which nobody wrote. ``parameters``: how many it has, -1 if that is not
-    known."""
+    """The function at an address. ``stub``: the runtime's own, which nobody wrote. ``parameters``: how many, -1 if not known."""
 
     function: str
     module: str | None = None

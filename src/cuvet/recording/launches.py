@@ -23,8 +23,7 @@ class Launched(NamedTuple):
 
 
 def unwaited(ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryPoint | None]) -> list[Launched]:
-    """Launches of a thread that succeeded, oldest first, without those for which the thread itself then waited: for their context, or for
-    their stream."""
+    """Launches of a thread that succeeded, oldest first, without those for which the thread itself then waited by context or stream."""
     found: list[Launched] = []
     after = 0
     for row in _in_order(ring.data["slots"]):

@@ -1,5 +1,4 @@
-"""The numbers and fixed structures of FORMAT.md, in its order. They stand here alone: ``tools/generate_native.py`` writes them for the
-shim."""
+"""The numbers and fixed structures of FORMAT.md, in its order. ``tools/generate_native.py`` writes them for the shim."""
 
 import re
 import struct

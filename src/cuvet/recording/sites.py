@@ -99,8 +99,7 @@ class Sites:
         return self._apis[stack]
 
     def library(self, stack: int) -> str | None:
-        """The file whose code called CUDA on that stack, ``libtorch_cuda.so``; of Python and its extension modules, the package. None if
-        unknown."""
+        """The file whose code called CUDA on that stack, ``libtorch_cuda.so``; of Python and its extensions, the package."""
         found = self._tables.stacks.get(stack)
         if found is None:
             return None
@@ -110,8 +109,7 @@ class Sites:
         return self._python_frame(*found.python[0]).module if found.python else None
 
     def is_of_library(self, stack: int) -> bool:
-        """Whether a shared library or a package of Python called CUDA on that stack, and not the program's own code. False if that
-        is not known."""
+        """Whether a shared library or a package of Python called CUDA on that stack, not the program's own code. False if unknown."""
         found = self._tables.stacks.get(stack)
         if found is None or not self._executable:
             return False

@@ -50,8 +50,7 @@ _MAKES = (
     ("Load", "loaded", _CODE),
     ("Get", "handed out", frozenset(kind.noun for kind in Kind if kind is not Kind.CONTEXT)),
 )
-"""Words for what a call did to objects of these kinds, by a part of its name: the first call of a program, whichever it is, also creates
-the context."""
+"""Words for what a call did to objects of these kinds, by a part of its name: a program's first call also creates the context."""
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
 

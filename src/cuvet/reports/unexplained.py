@@ -12,8 +12,7 @@ from cuvet.reports import terminal
 
 
 def render(failures: Sequence[UnexplainedFailure], total: int, console: Console) -> None:
-    """A section for each place of the program's own code, then one for the libraries. ``total``: how many calls there are, listed or
-    not."""
+    """A section for each place of the program's own code, then one for the libraries. ``total``: how many calls, listed or not."""
     for failure in failures:
         if failure.library is None:
             _own(failure, console)

@@ -18,8 +18,7 @@ _HOST = -1
 
 
 def pieces(size: int) -> int:
-    """Bytes that are reserved to hold that many: pools and graphs take memory from a device in pieces (NVIDIA H200, driver 580.159,
-    CUDA 13.0)."""
+    """Bytes that are reserved to hold that many: pools and graphs take memory in pieces (NVIDIA H200, driver 580.159, CUDA 13.0)."""
     return -(-size // _PIECE) * _PIECE
 
 

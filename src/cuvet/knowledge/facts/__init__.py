@@ -53,8 +53,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 @cache
 def facts() -> dict[str, tuple[Fact, ...]]:
-    """The rows of each id, in the order in which they were measured: those without a date come first, on one day the first with its
-    program."""
+    """The rows of each id, in the order in which they were measured: those without a date first, on one day those with a program."""
     decoder = msgspec.json.Decoder(Fact)
     rows = [decoder.decode(line) for file in sorted(FOLDER.glob("*.jsonl")) for line in file.read_bytes().splitlines()]
     found: dict[str, list[Fact]] = {}

@@ -44,8 +44,7 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 
 def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | None) -> None:
-    """It belongs to the stream's context, and to the device of its pool: the pool that the call names, else the current one of the
-    stream's device."""
+    """It belongs to the stream's context, and to the device of its pool: that the call names, or that is current on the stream's device."""
     allocation.stream = stream
     if stream is not None and stream.context is not None:
         allocation.context, allocation.device = stream.context, stream.context.device
@@ -178,8 +177,7 @@ def of_address_range(model: ModelView, call: Call) -> tuple[int, ...]:
 
 @returned_by("cuPointerGetAttribute")
 def of_pointer(model: ModelView, call: Call) -> tuple[int, ...]:
-    """Programs ask so what an address is: that it is nothing of CUDA's is no mistake. Memory of cuMemAlloc that cuMemFreeAsync freed is
-    there for a while."""
+    """Programs ask so what an address is: that it is nothing of CUDA's is no mistake. What cuMemFreeAsync freed is there for a while."""
     memory, host = model.allocation_at(call.arg("ptr")), model.host_memory_at(call.arg("ptr"))
     attribute, attributes = call.arg("attribute"), driver().enumerations["CUpointer_attribute"]
     if attribute not in attributes.values():

@@ -251,8 +251,7 @@ class Expressions(Lowering):
         return found
 
     def _checked(self, argument: Node, into: Sequence[str]) -> Value | Several:
-        """``check(cudaMalloc(n))``: a function is handed all that a call returns, looks at the status and returns the rest. None if
-        this is none."""
+        """``check(cudaMalloc(n))``: a function is handed all that a call returns, looks at the status and returns the rest; or None."""
         if argument.type == "list_splat":
             argument = argument.named_children[0]
         if argument.type != "call":

@@ -1,5 +1,4 @@
-"""Whether a path can be believed: whether it takes one decision of which nothing is known, and not several that may exclude
-each other.
+"""Whether a path can be believed: whether it takes one unknown decision, and not several that may exclude each other.
 
 The decisions that a finding depends on are the branches around its calls, and those that passed by something which would have
 changed the object. They have to lie on one chain, each within the one before.

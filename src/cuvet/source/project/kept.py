@@ -14,8 +14,7 @@ _IS_NULL = re.compile(r"(?:(?:NULL|nullptr|0)==(\w+)|(\w+)==(?:NULL|nullptr|0)) 
 
 
 def kept(effects: Sequence[Effect], source: Source) -> Iterator[Finding]:
-    """Globals that one function makes only where they are NULL, and another ends and leaves as they are: the first of each such
-    function."""
+    """Globals that one function makes only where they are NULL, and another ends and leaves as they are."""
     by_name: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
         if not effect.owner:

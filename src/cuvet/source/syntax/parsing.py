@@ -151,8 +151,7 @@ def parse(source: Source, grammar: str) -> Tree:
 
 
 def not_parsed(node: Node, besides: frozenset[str] = frozenset()) -> Iterator[tuple[Node, Node]]:
-    """What could not be parsed or had to be supplied below the node, each with what it is in; not what is in nodes of the types
-    ``besides``."""
+    """What could not be parsed or had to be supplied below the node, each with what it is in; not in nodes of ``besides``."""
     cursor = node.walk()
     around = [node]
     down = node.has_error and cursor.goto_first_child()

@@ -66,8 +66,7 @@ def near_names(root: Node, source: Source, options: Options) -> NearNames:
 
 
 def _uses(name: str, root: Node, source: Source) -> list[int] | None:
-    """Offsets at which the name is the type of something, in all releases; None if it is anything else somewhere: then the file may
-    declare it."""
+    """Offsets at which the name is the type of something, in all releases; None if the file may declare it."""
     found: list[int] = []
     for offset in positions(source.text, name.encode()):
         node = root.descendant_for_byte_range(offset, offset + len(name))
