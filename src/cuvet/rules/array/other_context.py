@@ -11,8 +11,7 @@ class ArrayOtherContext(CallRule):
       object is made of a mipmapped array of another device.
     why: The driver returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, also for two contexts of one device, between which peer access cannot be
       enabled. For a mipmapped array of another device it dies of SIGSEGV.
-    instead: Make the context of the array current before `cuTexObjectCreate`, or make the array in the current context. Use one context
-      for each device.
+    instead: Make the context of the array current before `cuTexObjectCreate`, or make the array in the current context.
     limits: Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled
       are not judged, nor are mipmapped arrays of another context of the same device.
     """

@@ -17,10 +17,8 @@ _DESCRIPTORS = {"cuArray3DCreate": "pAllocateArray", "cuMipmappedArrayCreate": "
 
 class ArrayWrongKind(CallRule):
     """
-    checks: The program asks an array for properties that only sparse arrays or arrays with deferred mapping have. The array was made
-      without that flag, and the call fails.
-    why: These properties tell how to map memory into an array that was created without memory. For other arrays the driver returns
-      CUDA_ERROR_INVALID_VALUE.
+    checks: The program asks an array for properties that only sparse arrays or arrays with deferred mapping have, and the call fails.
+    why: These properties tell how to map memory into an array without memory. For others the driver returns CUDA_ERROR_INVALID_VALUE.
     instead: Make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask.
     limits: Known only if the creation of the array was seen with its descriptor.
     """

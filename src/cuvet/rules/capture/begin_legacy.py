@@ -8,8 +8,7 @@ from cuvet.rules.rule import Violations
 class CaptureBeginLegacy(CaptureRule):
     """
     checks: `cuStreamBeginCapture` is called on the legacy default stream (NULL or `CU_STREAM_LEGACY`), and fails.
-    why: The legacy stream stands for all blocking streams of the context and cannot be captured. The call was measured to return
-      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+    why: The legacy stream stands for all blocking streams. The call was measured to return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
     instead: Capture on a stream that you created, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
     limits: Reported only when the call fails.
     """

@@ -7,8 +7,7 @@ from cuvet.rules.rule import Violations
 class CaptureEndNotBegun(CaptureRule):
     """
     checks: `cuStreamEndCapture` is called on a stream that is not capturing, and fails.
-    why: There is no capture to end. The call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the begin failed, or the capture was
-      ended before.
+    why: There is no capture to end. The call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the begin failed.
     instead: Check the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
     limits: Reported only when the call fails.
     """

@@ -11,10 +11,8 @@ class CaptureInterprocessEvent(CaptureRule):
     checks: An event created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call fails.
     why: Captured work has no point in time that another process could wait for. The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. A
       wait also invalidates the capture, a record does not.
-    instead: Use an ordinary event between streams of a capture. For other processes, record the interprocess event on the stream after
-      the launch of the graph.
-    limits: Reported only when the call fails. Records with `CU_EVENT_RECORD_EXTERNAL` and waits with `CU_EVENT_WAIT_EXTERNAL`, which
-      become nodes of the graph, are left out.
+    instead: Use an ordinary event between streams of a capture. For other processes, record the event after the launch of the graph.
+    limits: Reported only when the call fails. Silent about records with `CU_EVENT_RECORD_EXTERNAL` and waits with `CU_EVENT_WAIT_EXTERNAL`.
     """
 
     code = "CV818"

@@ -11,8 +11,7 @@ class CaptureNotSupported(CaptureRule):
       `cuStreamAddCallback`, attaching or prefetching memory, `cuMemcpyPeerAsync`, or asking for the stream's flags, id or device.
     why: The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, in every mode.
     instead: Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph as a
-      child node (`cuGraphAddChildGraphNode`). Host functions can be captured with `cuLaunchHostFunc`. `cuStreamIsCapturing` tells whether
-      a stream is capturing.
+      child node (`cuGraphAddChildGraphNode`). Host functions can be captured with `cuLaunchHostFunc`. `cuStreamIsCapturing` asks a stream.
     limits: Reported only when the call fails.
     """
 

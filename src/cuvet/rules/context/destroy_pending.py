@@ -7,8 +7,7 @@ from cuvet.rules.unfinished import UnfinishedWork
 class ContextDestroyPending(UnfinishedWork):
     """
     checks: `cuCtxDestroy` is called before the program has waited for work in that context.
-    why: It destroys the context's memory, streams and events. The program does not know whether the work was done, and results that were
-      not copied are lost.
+    why: It destroys the context's memory, streams and events. Nobody knows whether the work was done, and its results are lost.
     instead: Call `cuCtxSynchronize` before `cuCtxDestroy`, and check its status, which reports errors of the work.
     limits: A note: the call succeeds. Without `--record full`, only work counts that is always stored, on non-blocking streams: unstored
       calls may have waited for the rest. Destroying a stream, event, memory pool or executable graph with pending work is documented to be

@@ -9,8 +9,7 @@ class ContextDestroyedCurrent(CurrentContextRule):
     checks: A driver call that needs a current context fails on a thread whose current context was destroyed or reset.
     why: `cuCtxDestroy` unsets the context only on the calling thread. On other threads it stays current, and their calls return
       CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset unset it on no thread.
-    instead: Before destroying the context, make another one (or none: `cuCtxSetCurrent(NULL)`) current on every thread that used it. After
-      a reset, retain the primary context again.
+    instead: Before destroying the context, make another one (or none: `cuCtxSetCurrent(NULL)`) current on every thread that used it.
     limits: Silent about calls of the CUDA runtime, which retains the primary context again.
     """
 

@@ -6,8 +6,7 @@ from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 class ContextNoneCurrent(CurrentContextRule):
     """
     checks: A driver call that needs a current context fails while no context is current on any thread.
-    why: The driver API creates no context itself. Without one, allocations and the creation of streams, events, arrays and modules return
-      CUDA_ERROR_INVALID_CONTEXT.
+    why: The driver API creates no context itself. Without one, allocations and the creation of objects return CUDA_ERROR_INVALID_CONTEXT.
     instead: Retain the primary context (`cuDevicePrimaryCtxRetain`), which the runtime shares, and make it current (`cuCtxSetCurrent`) on
       each thread before the first call. After `cuCtxDestroy` of the current context, make another one current.
     limits: Silent about calls of the CUDA runtime, which makes the primary context current and tries again. The current context of another

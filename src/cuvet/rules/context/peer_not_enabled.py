@@ -6,8 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 class ContextPeerNotEnabled(CallRule):
     """
     checks: Peer access is disabled that was not enabled, and the call fails.
-    why: Peer access goes one way, from the current context to its peer. Disabling it from another context, or in the other direction,
-      returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
+    why: Peer access goes one way, from the current context to its peer. Disabling any other returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
     instead: Disable it once, with the context current that it was enabled from.
     limits: Reported only when the call fails, because successful calls may not be recorded.
     """

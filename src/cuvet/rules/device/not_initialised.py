@@ -9,8 +9,7 @@ from cuvet.rules.rule import Ended, ExitRule, Violation, Violations
 class DeviceNotInitialised(ExitRule):
     """
     checks: Driver calls fail in a process that never called cuInit, or whose cuInit failed.
-    why: All other functions of the driver need cuInit and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it itself;
-      a program that uses the driver must call it.
+    why: All other functions of the driver need cuInit and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it itself.
     instead: Call `cuInit(0)` first, and check its status.
     limits: Reported at the end of the process, at the first call that failed, because cuInit may still be called later. Calls of
       libraries are left out, since they may only test for a driver.

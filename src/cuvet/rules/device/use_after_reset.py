@@ -30,8 +30,7 @@ _DONE = {Verb.DESTROYS: "destroyed", Verb.FREES: "freed", Verb.UNREGISTERS: "unr
 
 class DeviceUseAfterReset(CallRule):
     """
-    checks: A call uses, frees or destroys an object that was created before a reset of the device (`cudaDeviceReset`,
-      `cuDevicePrimaryCtxReset`).
+    checks: A call uses, frees or destroys an object from before a reset of the device (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`).
     why: The reset destroyed it. What the stale handle does differs from run to run. Streams were measured to return
       CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_INVALID_CONTEXT or CUDA_ERROR_INVALID_HANDLE, or to die of SIGSEGV inside the driver
       (destroying one after the reset, 6 times of 6 in one program).

@@ -26,9 +26,8 @@ _DEVICE_UNAVAILABLE = 46
 
 class ErrorSticky(FailureRule):
     """
-    checks: A call returns an error of work that ran before on the device, such as an illegal address, a failed assertion or an exception
-      in a kernel. From then on every call in the same context returns it. All of them are one finding, at the first call that returned
-      the error.
+    checks: A call returns an error of work that ran before on the device, such as an illegal address, a failed assertion or an exception in
+      a kernel. From then on every call in the same context returns it. All of them are one finding.
     why: Kernels and copies report their errors to whichever call comes next. That call and all later ones are not at fault. The context
       is lost, and these calls have no effect.
     instead: The finding names the launches that no synchronisation followed. First come those whose arguments are null or point into

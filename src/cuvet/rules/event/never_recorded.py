@@ -9,8 +9,7 @@ class EventNeverRecorded(CallRule):
     """
     checks: The program asks for the elapsed time between two events, one of which was never recorded.
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
-    instead: Record both events first, and wait for the second (`cuEventSynchronize`). If a condition decides about the record, ask under
-      the same condition.
+    instead: Record both events first, and wait for the second (`cuEventSynchronize`). Ask under the condition of the record.
     limits: Waiting for an event that was never recorded, or querying it, is allowed. Silent about events whose creation was not seen.
     """
 

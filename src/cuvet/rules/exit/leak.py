@@ -5,8 +5,7 @@ from cuvet.rules.rule import Ended, ExitRule, Violations
 
 class LeakedAtExit(ExitRule):
     """
-    checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and never ended, by
-      the place where they were made.
+    checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and never ended.
     why: The end of the process frees everything, so that a leak does no harm there. A leak that repeats while the program runs does harm.
     instead: End each object after its last use. Look first at places with many repeats.
     limits: Objects that the program or a library keeps until the end on purpose are reported too. Modules, libraries and contexts are

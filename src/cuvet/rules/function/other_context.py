@@ -8,8 +8,7 @@ from cuvet.rules.rule import CallRule, Violations
 class FunctionOtherContext(CallRule):
     """
     checks: The launch of a function (`CUfunction`) fails, and its module was loaded in neither the current context nor the stream's.
-    why: A module is loaded into the current context, and its functions run only there. Usually the program caches a function once and
-      launches it on every device.
+    why: A module is loaded into the current context, and its functions run only there. Usually a cache is not kept per device.
     instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`), whose kernels
       (`CUkernel`) can be launched in every context.
     limits: Reported only when the launch fails.

@@ -12,8 +12,7 @@ class GraphExecLaunchedBeforeFreed(CallRule):
     instead: Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph, or
       instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
     limits: Reported only when the launch fails, and only for graphs whose nodes were all seen added, or all captured. Successful launches
-      are stored only with `--record full`. The addresses of added nodes are not known: a free of memory that no seen call allocated counts
-      as a free of the graph's memory.
+      are stored only with `--record full`. A free of memory that no seen call allocated counts as a free of the graph's memory.
     """
 
     code = "CV726"

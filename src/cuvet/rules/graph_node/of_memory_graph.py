@@ -10,8 +10,7 @@ class GraphNodeOfMemoryGraph(CallRule):
     checks: A call fails that destroys a node, or removes a dependency, of a graph that allocates or frees memory: it has such nodes, or was
       captured with `cuMemAllocAsync` or `cuMemFreeAsync` on a stream of the capture.
     why: Such a graph's nodes and edges cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
-    instead: Build the graph again without the node, or disable a kernel, memset or memcpy node in the executable graph
-      (`cuGraphNodeSetEnabled`).
+    instead: Build the graph again without the node, or disable a kernel, set or copy (`cuGraphNodeSetEnabled`).
     limits: Reported only when the call fails. Memory nodes of a child graph are not examined.
     """
 

@@ -7,8 +7,7 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     """
     checks: A call uses or destroys a node whose graph was destroyed.
     why: Destroying a graph destroys its nodes. The call was measured to die of SIGSEGV inside the driver, with no error code.
-    instead: Discard the nodes with their graph. Handles of the original graph's nodes name the nodes of an executable graph: keep that
-      graph as long as nodes are updated.
+    instead: Discard the nodes with their graph. An executable graph's nodes are named by the original's: keep that graph.
     limits: A captured or cloned node is known once a call returns it (`cuStreamGetCaptureInfo`, `cuGraphGetNodes` and similar), and it can
       have the handle of a destroyed one. Silent if the call succeeds, because its handle is of another node. The node in the result of a
       failed `cuGraphInstantiate` or `cuGraphExecUpdate` is not seen.

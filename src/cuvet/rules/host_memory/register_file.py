@@ -3,14 +3,12 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterFile(RegistrationRule):
     """
-    checks: Registration fails for a range in a shared, writable mapping of a file, or in a mapping of a device file such as a PCI
-      resource or a buffer of another driver.
+    checks: Registration fails for a range in a shared, writable mapping of a file, or in a mapping of a device file such as a PCI resource.
     why: The driver cannot pin the pages for writing. Where it was measured, the same file was accepted when it was mapped privately or
       registered as read-only. A mapping of a device file is memory of a device, not pages of the host.
     instead: Map the file privately, register it as read-only, or read it into ordinary memory. Shared memory (`shm_open`, `memfd_create`)
       can be registered. For I/O memory pass CU_MEMHOSTREGISTER_IOMEMORY (`cudaHostRegisterIoMemory`).
-    limits: Reported only when the registration fails. Whether it fails depends on the file system, of which one was measured, and on the
-      device's driver.
+    limits: Reported only when the registration fails. That depends on the file system (one was measured) and the device's driver.
     """
 
     code = "CV508"

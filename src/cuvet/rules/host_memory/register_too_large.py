@@ -6,8 +6,7 @@ class HostMemoryRegisterTooLarge(RegistrationRule):
     checks: One registration of 512 GiB or more fails.
     why: The kernel module allocates a table of the pages of a registration in one piece. From 2^39 bytes on, the table is larger than such
       a piece can be, however much memory is free: the call returns CUDA_ERROR_OUT_OF_MEMORY. The limit is for one call.
-    instead: Register the memory in pieces, of 64 GiB for example. An unintended size is often a negative number, or was multiplied by the
-      element size twice.
+    instead: Register the memory in pieces, of 64 GiB for example. A wrong size is often negative, or multiplied twice.
     limits: Drivers of the 580 series; other drivers may accept more. A registration that succeeds is never reported.
     """
 

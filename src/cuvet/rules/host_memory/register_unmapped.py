@@ -3,8 +3,7 @@ from cuvet.rules.registrations import UNALIGNED, Case, RegistrationRule
 
 class HostMemoryRegisterUnmapped(RegistrationRule):
     """
-    checks: Part of the range is not memory of the process: it was never mapped, was unmapped before, is past the end of its mapping, or
-      is mapped without access.
+    checks: Part of the range is not memory of the process: it is not mapped, is past the end of its mapping, or is mapped without access.
     why: There are no pages to pin. A size that is one element too large is enough if it crosses the end of the mapping.
     instead: Register exactly the bytes of the buffer while it is allocated.
     limits: Checked only when a registration fails. Freed memory that is still mapped is registered without an error.

@@ -3,8 +3,7 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisteredTwice(RegistrationRule):
     """
-    checks: A range is registered that overlaps a registered one. Often the buffer was freed without being unregistered, and a new buffer
-      has its addresses.
+    checks: A range is registered that overlaps a registered one. Often the buffer was freed but not unregistered.
     why: A registration lasts until it is ended, even if the memory is freed or unmapped. The driver refuses ranges that overlap.
     instead: Let one owner register a buffer, and unregister it before the buffer is freed. Ranges that only touch may both be registered.
     limits: Frees of ordinary memory are not CUDA calls, so that a free of the earlier buffer is not seen.

@@ -22,7 +22,6 @@ class LibraryHandleOutlivesContext(CallRule):
     """
     checks: A library's handle, plan or generator computes, or fails in another call, after its context was destroyed or its device reset.
     why: The end of the context, or a reset of the device, destroys everything in it, including the library's allocations for the handle.
-      After a reset, the device gets a new context.
     instead: Destroy all library handles before `cudaDeviceReset` or `cuCtxDestroy`, and create new ones afterwards. Add the context to the
       key of a handle cache, or empty the cache first.
     limits: After a reset: with `--record full`, or if the call fails. Calls that only set, query or destroy are reported only if they fail.

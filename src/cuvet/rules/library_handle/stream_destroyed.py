@@ -12,8 +12,7 @@ _OUTCOMES = {"cublas": (13,), "cufft": (6, CRASH), "cudnn": (CRASH,)}
 class LibraryHandleStreamDestroyed(CallRule):
     """
     checks: A library computes with a handle whose stream was destroyed, which `cublasSetStream`, `cudnnSetStream` or similar had set.
-    why: The handle keeps the stream's value and launches every kernel on it. A launch on a destroyed stream was measured to end the process
-      with SIGSEGV in the driver.
+    why: The handle keeps the stream's value and launches every kernel on it. That was measured to end in SIGSEGV in the driver.
     instead: Give the handle another stream (0 is the default stream) before its own is destroyed, or destroy the handle first.
     limits: For streams that ended with their context see library-handle-outlives-context. Silent once a new stream has the same value.
     """

@@ -8,8 +8,7 @@ from cuvet.rules.rule import Violations
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     """
     checks: A library call uses a handle, plan, descriptor, generator, communicator or program that was destroyed before.
-    why: Its resources were released, and the library may not notice: `cudnnSetStream` on a destroyed handle was measured to return
-      CUDNN_STATUS_SUCCESS.
+    why: Its resources were released, and the library may not notice: `cudnnSetStream` was measured to return CUDNN_STATUS_SUCCESS.
     instead: Destroy the handle after its last use, and clear the variable that holds it. A cache of handles must not outlive their owner.
     limits: If a new object has the old one's value, a call through the old one looks like a use of the new one. Where one place creates
       hundreds of descriptors, only the first are recorded; findings about later ones do not say where they were created and destroyed.

@@ -12,8 +12,7 @@ class MemoryAttachedToNullStream(CallRule):
     why: NULL stands for all blocking streams of the context, not for one. The driver returns CUDA_ERROR_INVALID_VALUE. Flags of 0 are
       none of the three that the call takes; with the NULL stream the driver dies of SIGSEGV.
     instead: Pass a stream of `cuStreamCreate`, or use CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST, which take NULL.
-    limits: Reported only when the call fails, or, with flags of 0, does not return. Flags of 0 with a thread's own default stream are not
-      judged.
+    limits: Reported only when the call fails, or, with flags of 0, does not return. Silent about per-thread default streams.
     """
 
     code = "CV423"

@@ -7,8 +7,7 @@ class MemoryDereferencedOnHost(FaultRule):
     """
     checks: The process died of SIGSEGV at an address in device memory or freed memory, which the host cannot reach.
     why: ``cuMemAlloc`` returns an address for the device. Host code that reads or writes it faults at once.
-    instead: Copy to a host buffer, or allocate memory that both sides reach: managed memory (``cudaMallocManaged``) or pinned memory
-      (``cudaMallocHost``).
+    instead: Copy to a host buffer, or allocate managed memory (``cudaMallocManaged``) or pinned memory (``cudaMallocHost``).
     limits: Only the fault that ended the process is explained. On systems whose host reaches device memory there is no fault.
     """
 

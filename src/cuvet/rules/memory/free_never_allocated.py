@@ -5,8 +5,7 @@ from cuvet.rules.rule import CallRule, Violations
 
 class MemoryFreeNeverAllocated(CallRule):
     """
-    checks: A free function is given an address that no CUDA allocation returned: from ``malloc`` or ``new``, on the stack, or in an
-      uninitialised variable.
+    checks: A free function is given an address that no CUDA allocation returned: of ``malloc``, ``new`` or the stack, or uninitialised.
     why: The free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
     instead: Free each pointer with the counterpart of its allocation: ``free`` for ``malloc``, ``cuMemFree`` for ``cuMemAlloc``.
     limits: Reported only when the call fails, because memory can come from libraries and processes that were not watched.

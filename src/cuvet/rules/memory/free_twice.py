@@ -7,8 +7,7 @@ from cuvet.rules.rule import CallRule, Violations
 class MemoryFreeTwice(CallRule):
     """
     checks: Memory is freed a second time: device memory, managed, stream-ordered or pinned host memory.
-    why: The address no longer belongs to the program. The driver may have given it to a new allocation; then the second free ends that
-      allocation without an error.
+    why: The address no longer belongs to the program. If a new allocation has it, the second free ends that without an error.
     instead: Let one owner free each allocation, and set the pointer to NULL afterwards: freeing NULL does nothing.
     limits: If a new allocation has the same address, the second free is a valid free of that one and is not reported.
     """

@@ -8,8 +8,7 @@ from cuvet.rules.rule import CallRule, Violations
 class MemoryFreedInKernel(CallRule):
     """
     checks: A kernel is launched with an argument that is the address of device memory that was freed before.
-    why: If the kernel uses the address, it reads and writes memory of others, or it dies with an illegal address, which a later call
-      reports. The launch itself returns no error.
+    why: If the kernel uses the address, it uses memory of others, or dies with an illegal address, which a later call reports.
     instead: Free memory after the last launch that names it. A free in stream order takes effect for all work that is enqueued after it.
     limits: Only arguments of eight bytes that are exactly the start of the freed allocation are seen, not addresses inside it, in structs
       or in other memory. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel uses its

@@ -8,8 +8,7 @@ class MemoryUseAfterFree(CallRule):
     """
     checks: A copy or set names device memory that was freed before.
     why: The address belongs to no allocation, or to another one. Then the copy overwrites the contents of that one.
-    instead: Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) takes effect for all work that is
-      enqueued after it.
+    instead: Free memory after the last call that names it. ``cuMemFreeAsync`` takes effect for all work enqueued after it.
     limits: If the address was handed out again, the call is a valid access to the new allocation. Reported only when the call fails,
       which it did wherever it was measured. `memory-freed-in-kernel` is about kernels.
     """

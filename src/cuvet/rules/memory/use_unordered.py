@@ -14,9 +14,8 @@ class MemoryUseUnordered(CallRule):
     why: The memory exists from the point of the stream where it was allocated. Work on another stream may run before that point, while
       the memory still belongs to another allocation.
     instead: Record an event on the allocating stream after the allocation and make the other stream wait for it, or wait on the host.
-    limits: The program often works, because the memory is already there. Order that is made without CUDA (polling of mapped memory,
-      memory operations on streams) is not seen; streams that use it are not judged. Kernel arguments count only if they are exactly the
-      start of the allocation.
+    limits: The program often works, because the memory is already there. Order that is made without CUDA (polling of mapped memory, memory
+      operations on streams) is not seen; streams that use it are not judged. Kernel arguments count only if they are its start.
     """
 
     code = "CV410"

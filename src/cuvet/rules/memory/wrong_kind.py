@@ -41,8 +41,7 @@ class MemoryWrongKind(CallRule):
     why: `cuIpcGetMemHandle` and streams that write values take memory of `cuMemAlloc`. `cuMemSetAccess` takes memory of `cuMemMap`.
       Advice, prefetching and attaching take managed memory. For others the driver returns CUDA_ERROR_INVALID_VALUE. A common case is an
       allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle` does not take.
-    instead: Allocate the memory with the function that the call needs. Share stream-ordered memory through its pool
-      (`cuMemPoolExportPointer`).
+    instead: Allocate the memory with the function that the call needs. Share stream-ordered memory through its pool.
     limits: Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds and is not reported.
     """
 

@@ -3,13 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCopiedOwner(SourceRule):
     """
-    checks: A class creates a member in its constructor and ends it in its destructor. It does not declare copies, or declares them ``=
-      default``, so the compiler writes them.
+    checks: A class creates a member in its constructor and ends it in its destructor. The compiler writes its copies.
     why: A copy has the same handle. The first object that is destroyed ends it; the other one uses it and ends it again.
-    instead: Delete the copy constructor and copy assignment (and write the moves), or hold the handle in a ``std::unique_ptr`` or
-      ``std::shared_ptr`` with a deleter.
-    limits: Does not check whether the class is ever copied. Silent about classes with members that cannot be copied, and about those with
-      bases unless they say ``= default``.
+    instead: Delete the copy constructor and copy assignment (and write the moves), or hold the handle in a smart pointer with a deleter.
+    limits: Does not check whether the class is ever copied. Silent about classes with members that cannot be copied, or with bases.
     """
 
     code = "CV857"

@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCopyNotAwaited(SourceRule):
     """
-    checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer. The host writes the buffer, or reads what is copied to it, before
-      anything that may wait for the copy.
+    checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer. The host writes or reads it before anything that may wait for the copy.
     why: The call returns before the copy is done. The host may read old values, or the copy may take what the host wrote later.
     instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
     limits: Only buffers declared and allocated in the same function, and only up to the next call of an unknown function. Silent about

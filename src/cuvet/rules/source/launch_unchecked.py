@@ -3,12 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLaunchUnchecked(SourceRule):
     """
-    checks: A function launches kernels with ``<<<>>>``, and neither it nor a caller in the same file calls ``cudaGetLastError`` or
-      ``cudaPeekAtLastError`` afterwards.
+    checks: A function launches kernels with ``<<<>>>``, and neither it nor a caller in the file calls ``cudaGetLastError`` or the like.
     why: A launch returns nothing. If its configuration is refused, the kernel does not run, and the program continues with old data.
     instead: Pass ``cudaGetLastError()`` to the program's check after the launch.
-    limits: Everything named like a check counts as one. Callers in other files are not seen. One note per function, or per file without any
-      check.
+    limits: What is named like a check counts as one. Callers in other files are not seen. One note per function or file.
     """
 
     code = "CV862"

@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberAliased(SourceRule):
     """
-    checks: A member is set to another member of the same object, and a function ends both unconditionally in one build of the program (the
-      arms of ``#if`` are examined together).
+    checks: A member is set to another member of the same object, and a function ends both unconditionally in one build of the program.
     why: Both are one object, which is ended twice.
     instead: End the one that was created. Set the other to NULL, or end it only in the build that created it.
     limits: Only members that are set and ended without conditions.

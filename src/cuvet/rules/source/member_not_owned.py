@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberNotOwned(SourceRule):
     """
-    checks: A class with several members ends one (a stream, an event, a handle) that it never creates: a function that is no constructor
-      sets it to the caller's object.
+    checks: A class with several members ends one (a stream, an event, a handle) that it never creates, but got from a caller.
     why: The caller created the object and still has it. It uses a destroyed object, or ends it again.
     instead: Leave the object to the caller, or store in a member whether the class owns it.
     limits: Silent about constructors, functions whose names say that they take ownership, and classes with a member that says who owns it.

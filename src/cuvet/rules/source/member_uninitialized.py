@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberUninitialized(SourceRule):
     """
-    checks: A function or constructor creates a member (a stream, an event, memory), another constructor gives it no value, and the
-      destructor ends it without a check.
+    checks: A function or constructor creates a member (a stream, an event, memory), another gives it no value, and the destructor ends it.
     why: If the member was not created, the destructor ends whatever value is in memory: an error, the end of another object, or a crash.
     instead: Initialise the member at its declaration (``cudaEvent_t event = nullptr;``), and end it only if it has another value.
     limits: Silent about members that the destructor checks, and about an end under a condition that the constructors do not decide.

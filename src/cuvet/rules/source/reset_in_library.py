@@ -9,8 +9,7 @@ class SourceResetInLibrary(SourceRule):
       other objects, libraries and threads, which then use destroyed objects.
     instead: End what the library created, and leave the reset to ``main``, if it is needed at all: the end of the process frees everything.
     limits: A class for the whole application may reset on purpose. Silent about tests, files with a ``main``, functions called ``reset``,
-      and functions of no class that end the process afterwards. In C# and Python, only code that ends an object is examined. Other library
-      functions look like those of programs.
+      and functions of no class that end the process afterwards. In C# and Python, only code that ends an object is examined.
     """
 
     code = "CV870"

@@ -4,8 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceStatusDropped(SourceRule):
     """
     checks: A function ignores the status of a CUDA call, and does not call ``cudaGetLastError`` afterwards. All such calls of a function
-      are one note. It is a warning if the function checks most other statuses, and the call creates something, or is the last one and
-      waits.
+      are one note. It is a warning if the function checks most other statuses, and the call creates something or waits.
     why: Almost every call can return an error of earlier work. After a failed allocation the variable keeps its old value.
     instead: Pass the status to the program's check. ``(void)`` before the call says that it is ignored on purpose.
     limits: Silent about functions that ignore only the statuses of calls that end objects.

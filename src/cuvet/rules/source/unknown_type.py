@@ -7,8 +7,7 @@ class SourceUnknownType(SourceRule):
     why: The program does not compile; in Python, the module has no such attribute.
     instead: Use the type that the finding names, if it is meant.
     limits: Programs have own types with such names. In C++ and C, silent if the file includes anything except headers of CUDA, standard
-      libraries and files of the same run, and about names that one of these files may declare. Silent about uses under a condition. One
-      finding per name and file.
+      libraries and files of the same run, and about names that one of these files may declare. Silent under a condition.
     """
 
     code = "CV873"
