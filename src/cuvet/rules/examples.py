@@ -16,7 +16,7 @@ may have a note, which says in a few words what it shows::
     cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
 
 * A language (``cuda``, ``c++``, ``python``, ``c#``): the program is a source file, which is checked and never run. Behind the language may
-  stand what is put around the program (``_FRAMES``): ``python cupy`` is an import above it, ``c# method`` a class around it.
+  stand what is put around the program (``_FRAMES``): ``python cupy`` an import above it, ``c# method`` and ``c# class`` a class around it.
 * Otherwise it is a program over the driver API (``cuvet.rules.programs``). ``devices=2``: it needs two GPUs. ``no-setup``: it does not
   start with the primary context of device 0 current.
 
@@ -44,6 +44,7 @@ _FRAMES: dict[str, tuple[Language, str, str, str]] = {
     "python cudart": ("python", "from cuda.bindings import runtime as cudart\n\n", "", ""),
     "python cupy": ("python", "from cupy.cuda import runtime\n\n", "", ""),
     "c# method": ("c#", "using static ManagedCuda.DriverAPINativeMethods;\n\nclass Worker {\n", " " * 4, "\n}"),
+    "c# class": ("c#", "class Worker {\n", " " * 4, "\n}"),
     **{language: (language, "", "", "") for language in get_args(Language)},
 }
 """By what stands in brackets: the language, and what is put above the program, before each line, and below it."""

@@ -254,21 +254,19 @@ void compute(CUdevice device) {
     cuStreamDestroy(stream);
 }
 
-## C#: handles as IntPtr, in the wrong order [c#]
-class Worker {
-    [DllImport("nvcuda", EntryPoint = "cuCtxCreate_v2")] static extern int Create(out IntPtr context, uint flags, int device);
-    [DllImport("nvcuda", EntryPoint = "cuCtxDestroy_v2")] static extern int Destroy(IntPtr context);
-    [DllImport("nvcuda", EntryPoint = "cuStreamCreate")] static extern int CreateStream(out IntPtr stream, uint flags);
-    [DllImport("nvcuda", EntryPoint = "cuStreamDestroy_v2")] static extern int DestroyStream(IntPtr stream);
+## C#: handles as IntPtr, in the wrong order [c# class]
+[DllImport("nvcuda", EntryPoint = "cuCtxCreate_v2")] static extern int Create(out IntPtr context, uint flags, int device);
+[DllImport("nvcuda", EntryPoint = "cuCtxDestroy_v2")] static extern int Destroy(IntPtr context);
+[DllImport("nvcuda", EntryPoint = "cuStreamCreate")] static extern int CreateStream(out IntPtr stream, uint flags);
+[DllImport("nvcuda", EntryPoint = "cuStreamDestroy_v2")] static extern int DestroyStream(IntPtr stream);
 
-    void Compute() {
-        Check(Create(out IntPtr context, 0, 0));
-        Check(CreateStream(out IntPtr stream, 0));
-        Work(stream);
-        Check(DestroyStream(stream));
-        Check(Destroy(context));
-        Check(CreateStream(out IntPtr other, 0));
-        Check(Destroy(other));  // error: [context-never-created]
-    }
+void Compute() {
+    Check(Create(out IntPtr context, 0, 0));
+    Check(CreateStream(out IntPtr stream, 0));
+    Work(stream);
+    Check(DestroyStream(stream));
+    Check(Destroy(context));
+    Check(CreateStream(out IntPtr other, 0));
+    Check(Destroy(other));  // error: [context-never-created]
 }
 """

@@ -217,16 +217,14 @@ def mark(event):
     runtime.eventRecord(stream, event)  # error: [event-never-created]
     runtime.streamDestroy(stream)
 
-## C#: handles as IntPtr [c#]
-class Worker {
-    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+## C#: handles as IntPtr [c# class]
+[DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
 
-    void Run() {
-        Check(cudaStreamCreate(out IntPtr stream));
-        Launch(stream);
-        Check(cudaEventDestroy(stream));  // error: [event-never-created]
-    }
+void Run() {
+    Check(cudaStreamCreate(out IntPtr stream));
+    Launch(stream);
+    Check(cudaEventDestroy(stream));  // error: [event-never-created]
 }
 
 # event-use-after-context-destroy

@@ -150,24 +150,22 @@ def exchange():
     runtime.eventDestroy(event)
     runtime.streamDestroy(stream)
 
-## C#: event of device 1 on a stream of device 0 [c#]
-class Worker {
-    [DllImport("cudart64_12")] static extern int cudaSetDevice(int device);
-    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
-    [DllImport("cudart64_12")] static extern int cudaEventRecord(IntPtr done, IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+## C#: event of device 1 on a stream of device 0 [c# class]
+[DllImport("cudart64_12")] static extern int cudaSetDevice(int device);
+[DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
+[DllImport("cudart64_12")] static extern int cudaEventRecord(IntPtr done, IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
 
-    void Exchange() {
-        Check(cudaSetDevice(0));
-        Check(cudaStreamCreate(out IntPtr stream));
-        Check(cudaSetDevice(1));
-        Check(cudaEventCreate(out IntPtr done));
-        Check(cudaEventRecord(done, stream));  // error: [event-other-context]
-        Check(cudaEventDestroy(done));
-        Check(cudaStreamDestroy(stream));
-    }
+void Exchange() {
+    Check(cudaSetDevice(0));
+    Check(cudaStreamCreate(out IntPtr stream));
+    Check(cudaSetDevice(1));
+    Check(cudaEventCreate(out IntPtr done));
+    Check(cudaEventRecord(done, stream));  // error: [event-other-context]
+    Check(cudaEventDestroy(done));
+    Check(cudaStreamDestroy(stream));
 }
 """
 

@@ -58,18 +58,16 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuModuleUnload(module);
 }
 
-## C#: handles as IntPtr [c#]
-class Worker {
-    [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
-    [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
-    [DllImport("nvcuda")] static extern int cuFuncSetAttribute(IntPtr function, int attribute, int value);
+## C#: handles as IntPtr [c# class]
+[DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
+[DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
+[DllImport("nvcuda")] static extern int cuFuncSetAttribute(IntPtr function, int attribute, int value);
 
-    void Run(byte[] image, int shared) {
-        Check(cuModuleLoadData(out IntPtr module, image));
-        Check(cuFuncSetAttribute(module, 8, shared));  // error: [function-never-created]
-        Work(module);
-        Check(cuModuleUnload(module));
-    }
+void Run(byte[] image, int shared) {
+    Check(cuModuleLoadData(out IntPtr module, image));
+    Check(cuFuncSetAttribute(module, 8, shared));  // error: [function-never-created]
+    Work(module);
+    Check(cuModuleUnload(module));
 }
 
 # function-use-after-context-destroy

@@ -97,15 +97,13 @@ void run(const char *path) {
     cuModuleUnload(module);
 }
 
-## C#: handles as IntPtr [c#]
-class Worker {
-    [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
-    [DllImport("nvcuda")] static extern int cuLibraryUnload(IntPtr library);
+## C#: handles as IntPtr [c# class]
+[DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
+[DllImport("nvcuda")] static extern int cuLibraryUnload(IntPtr library);
 
-    void Run(byte[] image) {
-        Check(cuModuleLoadData(out IntPtr module, image));
-        Work(module);
-        Check(cuLibraryUnload(module));  // error: [library-never-created]
-    }
+void Run(byte[] image) {
+    Check(cuModuleLoadData(out IntPtr module, image));
+    Work(module);
+    Check(cuLibraryUnload(module));  // error: [library-never-created]
 }
 """

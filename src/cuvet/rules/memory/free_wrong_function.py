@@ -157,16 +157,14 @@ def upload(values, size, fill):
     error, = driver.cuMemcpyHtoD(values, staging, size)
     error, = driver.cuMemFree(staging)  # error: [memory-free-wrong-function]
 
-## C#: device memory as pinned memory [c#]
-class Worker {
-    [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
-    [DllImport("cudart64_12")] static extern int cudaFreeHost(IntPtr values);
+## C#: device memory as pinned memory [c# class]
+[DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
+[DllImport("cudart64_12")] static extern int cudaFreeHost(IntPtr values);
 
-    void Run(ulong bytes) {
-        Check(cudaMalloc(out IntPtr values, bytes));
-        Launch(values);
-        Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
-    }
+void Run(ulong bytes) {
+    Check(cudaMalloc(out IntPtr values, bytes));
+    Launch(values);
+    Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
 }
 """
 

@@ -108,17 +108,15 @@ void run(const void *image) {
     cuModuleUnload((CUmodule)library);  // error: [module-never-created]
 }
 
-## C#: handles as IntPtr [c#]
-class Worker {
-    [DllImport("nvcuda")] static extern int cuLibraryLoadData(out IntPtr library, byte[] code, IntPtr options, IntPtr values,
-        uint count, IntPtr libraryOptions, IntPtr libraryValues, uint libraryCount);
-    [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
+## C#: handles as IntPtr [c# class]
+[DllImport("nvcuda")] static extern int cuLibraryLoadData(out IntPtr library, byte[] code, IntPtr options, IntPtr values,
+    uint count, IntPtr libraryOptions, IntPtr libraryValues, uint libraryCount);
+[DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
 
-    void Run(byte[] image) {
-        Check(cuLibraryLoadData(out IntPtr library, image, IntPtr.Zero, IntPtr.Zero, 0, IntPtr.Zero, IntPtr.Zero, 0));
-        Work(library);
-        Check(cuModuleUnload(library));  // error: [module-never-created]
-    }
+void Run(byte[] image) {
+    Check(cuLibraryLoadData(out IntPtr library, image, IntPtr.Zero, IntPtr.Zero, 0, IntPtr.Zero, IntPtr.Zero, 0));
+    Work(library);
+    Check(cuModuleUnload(library));  // error: [module-never-created]
 }
 
 # module-use-after-context-destroy

@@ -95,17 +95,15 @@ void trim(void) {
     cudaStreamDestroy(stream);
 }
 
-## C#: handles as IntPtr, in the wrong order [c#]
-class Worker {
-    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
-    [DllImport("cudart64_12")] static extern int cudaMallocFromPoolAsync(out IntPtr values, ulong size, IntPtr pool, IntPtr stream);
+## C#: handles as IntPtr, in the wrong order [c# class]
+[DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
+[DllImport("cudart64_12")] static extern int cudaMallocFromPoolAsync(out IntPtr values, ulong size, IntPtr pool, IntPtr stream);
 
-    IntPtr Allocate(IntPtr pool, ulong size) {
-        Check(cudaStreamCreate(out IntPtr stream));
-        Check(cudaMallocFromPoolAsync(out IntPtr values, size, stream, pool));  // error: [pool-never-created]
-        Check(cudaStreamDestroy(stream));
-        return values;
-    }
+IntPtr Allocate(IntPtr pool, ulong size) {
+    Check(cudaStreamCreate(out IntPtr stream));
+    Check(cudaMallocFromPoolAsync(out IntPtr values, size, stream, pool));  // error: [pool-never-created]
+    Check(cudaStreamDestroy(stream));
+    return values;
 }
 """

@@ -203,17 +203,15 @@ def waits(first, second):
     runtime.streamWaitEvent(event, second)  # error: [stream-never-created]
     runtime.eventDestroy(event)
 
-## C#: handles as IntPtr [c#]
-class Worker {
-    [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
-    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
-    [DllImport("cudart64_12")] static extern int cudaStreamSynchronize(IntPtr stream);
+## C#: handles as IntPtr [c# class]
+[DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
+[DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+[DllImport("cudart64_12")] static extern int cudaStreamSynchronize(IntPtr stream);
 
-    void Wait() {
-        Check(cudaEventCreate(out IntPtr done));
-        Check(cudaStreamSynchronize(done));  // error: [stream-never-created]
-        Check(cudaEventDestroy(done));
-    }
+void Wait() {
+    Check(cudaEventCreate(out IntPtr done));
+    Check(cudaStreamSynchronize(done));  // error: [stream-never-created]
+    Check(cudaEventDestroy(done));
 }
 
 # stream-use-after-context-destroy
