@@ -19,10 +19,8 @@ class AddressRangeFreedInPart(CallRule):
     entry_points = frozenset({"cuMemAddressFree", "cuMemUnmap"})
     evidence = """
     recorded: with another size, 4 of 4: CUDA_ERROR_INVALID_VALUE; with the same, and nothing mapped: no error
-    documented: the size must match what was given to cuMemAddressReserve (CUDA Driver API, Virtual Memory Management,
-      cuMemAddressFree)
-    recorded: cuMemUnmap of the first 4096 bytes of a mapping of 2 MiB: CUDA_ERROR_INVALID_VALUE, 5 of 5; of all of it:
-      no error
+    documented: the size must be the same (CUDA Driver API, Virtual Memory Management, cuMemAddressFree)
+    recorded: cuMemUnmap of 4096 bytes of a mapping of 2 MiB: CUDA_ERROR_INVALID_VALUE, 5 of 5; of all: no error
     documented: the range must be all of what was mapped: a part of a mapping cannot be unmapped (CUDA Driver API,
       Virtual Memory Management, cuMemUnmap)
     """

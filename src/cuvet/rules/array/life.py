@@ -122,6 +122,5 @@ def draw(size, paint):
 # array-use-after-context-destroy
 measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_gone_array,
   context_gone_array_destroy)
-documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory Management,
-  cuArrayDestroy)
+documented: CUDA_ERROR_CONTEXT_IS_DESTROYED among others (CUDA Driver API, Memory Management, cuArrayDestroy)
 """

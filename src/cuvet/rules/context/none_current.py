@@ -19,8 +19,7 @@ class ContextNoneCurrent(CurrentContextRule):
     help = "retain the primary context with cuDevicePrimaryCtxRetain and make it current with cuCtxSetCurrent first"
     outcomes = (201,)
     evidence = """
-    measured: creating a stream, an event or a module, allocating, synchronising the context: CUDA_ERROR_INVALID_CONTEXT
-      (context_none_current)
+    measured: making streams, events or modules, allocating, waiting: CUDA_ERROR_INVALID_CONTEXT (context_none_current)
     measured: cuMemAlloc after cuCtxDestroy of the current context: the same (ctx_destroy_then_use)
     documented: This most frequently indicates that there is no context bound to the current thread. (CUDA Driver API,
       Data types, CUDA_ERROR_INVALID_CONTEXT)

@@ -87,7 +87,6 @@ cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
 cu.cuGraphDestroy(graph)
 
 # graph-node-null-handle
-why: The call was measured to return CUDA_ERROR_INVALID_VALUE. Usually adding the node failed, and the program ignored
-  its status.
+why: The call was measured to return CUDA_ERROR_INVALID_VALUE. Usually adding the node failed.
 measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
 """

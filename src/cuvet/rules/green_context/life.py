@@ -62,8 +62,7 @@ help: look at the status of cuGreenCtxCreate, and skip the call when there is no
 why: NULL is no green context, and the current context does not stand in for it: the calls were measured to return
   CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and nobody looked at its status.
 instead: Look at the status of `cuGreenCtxCreate`, and of the calls that split the device's resources before it.
-measured: destroying it, and making a context or a stream of it or asking for its resources: CUDA_ERROR_INVALID_CONTEXT
-  (green_null)
+measured: ending it, making a context or stream of it, asking it: CUDA_ERROR_INVALID_CONTEXT (green_null)
 
 # green-context-null-handle: wrong
 

@@ -19,8 +19,7 @@ class ImagePtxNotTerminated(CallRule):
     evidence = """
     measured: text that ends at an unreadable page: SIGSEGV in the load; other bytes behind it: CUDA_ERROR_INVALID_PTX
       (ptx_unterminated_before_unreadable_page, image_ptx_not_terminated, image_ptx_control_characters_behind)
-    documented: a NULL-terminated PTX, either as output by nvcc or hand-written (CUDA Driver API, Module Management,
-      cuModuleLoadData)
+    documented: a NULL-terminated PTX, of nvcc or hand-written (CUDA Driver API, Module Management, cuModuleLoadData)
     reported: PTX embedded by xxd: a segmentation fault in cuModuleLoadData with newer drivers, and none with a zero
       byte added (https://github.com/Netflix/vmaf/pull/1397)
     """

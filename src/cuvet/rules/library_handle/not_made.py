@@ -28,8 +28,7 @@ class LibraryHandleNotMade(CallRule):
     only_for_dead = True
     stage = Stage.HANDLE
     evidence = """
-    measured, succeeds: an arbitrary value as cuDNN handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
-      (cudnn_garbage_handle)
+    measured, succeeds: any value: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19) (cudnn_garbage_handle)
     measured: NULL: CUDNN_STATUS_BAD_PARAM (cudnn_null_handle_use)
     documented: CUBLAS_STATUS_NOT_INITIALIZED: usually no prior cublasCreate() (cuBLAS, cublasStatus_t,
       https://docs.nvidia.com/cuda/cublas/#cublasstatus-t)

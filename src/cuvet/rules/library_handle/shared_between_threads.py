@@ -39,8 +39,7 @@ class LibraryHandleSharedBetweenThreads(CallRule):
     documented: it is not allowed to issue NCCL operations to a single communicator in parallel with multiple threads
       (NCCL User Guide, Thread Safety,
       https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/threadsafety.html)
-    measured: a cuDNN handle made in one thread and used in another, one after the other: no error
-      (cudnn_other_thread_use)
+    measured: a cuDNN handle of one thread, used in another afterwards: no error (cudnn_other_thread_use)
     measured, succeeds: 40,000 cudnnSetStream and 10,000 cudnnSoftmaxForward of two threads with one handle:
       CUDNN_STATUS_SUCCESS each time (cudnn_shared, cudnn_shared_computing)
     reported: the same cuFFT plan in two threads throws (https://github.com/NVIDIA/MatX/issues/1039)

@@ -25,8 +25,7 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
       (cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy)
     documented: cufftDestroy() frees the GPU resources of a plan and destroys its internal data structure (cuFFT API
       Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy)
-    documented: cutensorDestroy frees all resources of the handle, cutensorDestroyPlan those of the plan (cuTENSOR 2.8.1,
-      cutensor.h)
+    documented: cutensorDestroy, cutensorDestroyPlan: free all resources (cuTENSOR 2.8.1, cutensor.h)
     """
     VALID = """
 ## destroyed after the last use

@@ -34,8 +34,7 @@ class LibraryHandleWorkspaceFreed(CallRule):
       (cuFFT API Reference, cufftSetWorkArea(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetworkarea)
     measured, succeeds: cufftExecC2C() of a plan that needs its work area, which was freed: CUFFT_SUCCESS; the next
       cudaDeviceSynchronize: cudaErrorIllegalAddress (cufft_workspace_freed_prime)
-    measured: cublasSscal(), which needs no workspace, with one that was freed: CUBLAS_STATUS_SUCCESS
-      (cublas_workspace_freed)
+    measured: cublasSscal(), which needs no workspace: CUBLAS_STATUS_SUCCESS (cublas_workspace_freed)
     measured: cublasSdot(), which needs one: CUBLAS_STATUS_MAPPING_ERROR; the next cudaDeviceSynchronize:
       cudaErrorIllegalAddress; cublasSgemm(): CUBLAS_STATUS_EXECUTION_FAILED (cublas_workspace_freed_dot,
       cublas_workspace_freed_gemm)

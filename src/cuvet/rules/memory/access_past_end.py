@@ -25,8 +25,7 @@ class MemoryAccessPastEnd(CallRule):
     measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly
       (memcpy_past_end, memset_past_end, memcpy_past_end_into_neighbour, memcpy_past_end_2mb,
       memcpy_past_end_stream_ordered, memcpy2d_past_end)
-    documented: the starting address is srcDevice+srcY*srcPitch+srcXInBytes; rows are a pitch apart (CUDA Driver API,
-      Memory Management, cuMemcpy2D)
+    documented: the start is srcDevice+srcY*srcPitch+srcXInBytes (CUDA Driver API, Memory Management, cuMemcpy2D)
     """
     VALID = """
 ## up to the last byte

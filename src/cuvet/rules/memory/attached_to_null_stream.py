@@ -23,8 +23,7 @@ class MemoryAttachedToNullStream(CallRule):
     recorded: CU_MEM_ATTACH_SINGLE and stream NULL: CUDA_ERROR_INVALID_VALUE; with another stream it succeeds
     recorded: flags 0 and stream NULL, of memory of cuMemAllocManaged with CU_MEM_ATTACH_GLOBAL: SIGSEGV, 3 of 3; with
       CU_MEM_ATTACH_HOST: no error, once
-    documented: CU_MEM_ATTACH_SINGLE with the NULL stream is an error (CUDA Driver API, Stream Management,
-      cuStreamAttachMemAsync)
+    documented: CU_MEM_ATTACH_SINGLE with NULL is an error (CUDA Driver API, Stream Management, cuStreamAttachMemAsync)
     """
     VALID = """
 ## to a stream, and to all

@@ -21,8 +21,7 @@ class MemoryFreeUnordered(CallRule):
     help = "free it on the stream of its last use, or wait for that use first"
     entry_points = frozenset({"cuMemFree", "cuMemFreeAsync"})
     evidence = """
-    measured, succeeds: cuMemFreeAsync on another stream while a kernel uses the memory: no error
-      (free_from_other_stream_unordered)
+    measured, succeeds: cuMemFreeAsync on another stream during a kernel: no error (free_from_other_stream_unordered)
     measured: cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS
       (destroy_default_stream_memory_pending)
     documented: does not synchronise for memory of cuMemAllocAsync: all accesses must be complete before (CUDA Driver

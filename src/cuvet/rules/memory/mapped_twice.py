@@ -18,8 +18,7 @@ class MemoryMappedTwice(CallRule):
     evidence = """
     recorded: cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE
     documented: addresses must be reserved and not mapped (CUDA Driver API, Virtual Memory Management, cuMemMap)
-    documented: unmaps a whole mapping, whose addresses can then be mapped again (CUDA Driver API, Virtual Memory
-      Management, cuMemUnmap)
+    documented: unmaps a whole mapping (CUDA Driver API, Virtual Memory Management, cuMemUnmap)
     """
     VALID = """
 ## unmapped between

@@ -29,8 +29,7 @@ class MemoryHandleReleasedTwice(LifeRule):
     documented: each import is paired with a release; the memory is freed when all its mappings are unmapped and all
       references to the handle released; releasing what is no valid handle is undefined (CUDA Driver API, Virtual Memory
       Management, cuMemRelease)
-    documented: each retained handle must be released too (CUDA Driver API, Virtual Memory Management,
-      cuMemRetainAllocationHandle)
+    documented: each must be released too (CUDA Driver API, Virtual Memory Management, cuMemRetainAllocationHandle)
     """
     VALID = """
 ## released once

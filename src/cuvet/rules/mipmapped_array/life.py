@@ -68,8 +68,7 @@ documented: {invalid_handle}
 
 # mipmapped-array-never-created
 why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
-measured: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
-  (mipmapped_from_nowhere)
+measured: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver (mipmapped_from_nowhere)
 documented: {invalid_handle}
 
 # mipmapped-array-never-created: right

@@ -43,8 +43,7 @@ LIFE = Life(
 
 TEXTS = """
 # module-use-after-unload
-why: The module's code and variables are gone. The documentation calls this undefined; the call was measured to return
-  CUDA_ERROR_INVALID_HANDLE.
+why: The module's code and variables are gone. The call was measured to return CUDA_ERROR_INVALID_HANDLE.
 documented: {undefined}
 measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
 
@@ -69,8 +68,7 @@ def run(path, launch):
         error, = driver.cuModuleUnload(module)
 
 # module-unload-twice
-why: The first call released the module. The documentation calls the second undefined; it was measured to return
-  CUDA_ERROR_INVALID_HANDLE.
+why: The first call released the module. The second was measured to return CUDA_ERROR_INVALID_HANDLE.
 measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule" (module_garbage)
 documented: {undefined}
 
@@ -120,7 +118,6 @@ void Run(byte[] image) {
 }
 
 # module-use-after-context-destroy
-why: Destroying a context unloads its modules. The documentation calls a later unload undefined; it was measured to
-  return CUDA_ERROR_INVALID_HANDLE.
+why: Destroying a context unloads its modules. A later unload was measured to return CUDA_ERROR_INVALID_HANDLE.
 measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
 """

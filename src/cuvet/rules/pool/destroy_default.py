@@ -18,8 +18,7 @@ class PoolDestroyDefault(CallRule):
     entry_points = frozenset({"cuMemPoolDestroy"})
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
-    documented: A device's default memory pool cannot be destroyed. (CUDA Driver API, Stream Ordered Memory Allocator,
-      cuMemPoolDestroy)
+    documented: it cannot be destroyed (CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy)
     """
     VALID = """
 ## default pool trimmed

@@ -41,8 +41,7 @@ LIFE = Life(
 
 TEXTS = """
 # pool-use-after-destroy
-why: The pool is released when its last allocation is freed; then the handle is invalid. Calls with it were measured to
-  return CUDA_ERROR_INVALID_VALUE.
+why: The pool ends with its last allocation. Then calls with it were measured to return CUDA_ERROR_INVALID_VALUE.
 measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy, pool_trim_after_destroy)
 documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked, the function
   returns immediately and the resources are released automatically once there are no more outstanding allocations. (CUDA

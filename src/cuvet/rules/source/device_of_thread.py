@@ -16,8 +16,7 @@ class SourceDeviceOfThread(SourceRule):
     summary = "a thread_local object stays on whatever device was current at its first use"
     help = "keep one object for each device, or remember the device and make it current when the object goes"
     evidence = """
-    measured: cudaEventRecord in a stream of another device returns cudaErrorInvalidResourceHandle
-      (stream_of_other_device)
+    measured: cudaEventRecord in another device's stream: cudaErrorInvalidResourceHandle (stream_of_other_device)
     documented: the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own
       (NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate)
     reported: one event of each thread was recorded in streams of other devices

@@ -13,10 +13,8 @@ class SourceFreedWhileRegistered(SourceRule):
     summary = "host memory is freed before it is unregistered"
     help = "call cudaHostUnregister before the memory is freed"
     evidence = """
-    measured: registering the addresses again fails when the memory was unmapped and mapped again in between
-      (register_freed_then_again)
-    documented: cuMemHostUnregister: unmaps the memory range and makes it pageable again (CUDA Driver API, Memory
-      Management, cuMemHostUnregister)
+    measured: registering the addresses fails when they were mapped again (register_freed_then_again)
+    documented: makes the memory pageable again (CUDA Driver API, Memory Management, cuMemHostUnregister)
     """
     VALID = """
 ## unregistered first [cuda]

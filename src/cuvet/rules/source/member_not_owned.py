@@ -14,8 +14,7 @@ class SourceMemberNotOwned(SourceRule):
     summary = "a class ends a member that its caller gave it"
     help = "leave the object to the caller, or remember whether it is the class's own"
     evidence = """
-    measured: a use of a stream after its destroy crashes the process (stream_sync_after_destroy,
-      stream_query_after_destroy)
+    measured: using a destroyed stream crashes (stream_sync_after_destroy, stream_query_after_destroy)
     reported: the end of a library destroyed the stream that the application had given it
       (https://github.com/kokkos/kokkos/commit/adad5fe6d9f4ff7533c4c208d59d578b3a910560)
     """

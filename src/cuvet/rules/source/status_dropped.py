@@ -18,8 +18,7 @@ class SourceStatusDropped(SourceRule):
     evidence = """
     documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and
       Safety-Critical Programming, CUDA 1.3)
-    documented: this function may also return error codes from previous, asynchronous launches (CUDA Runtime API, Memory
-      Management, cudaMalloc)
+    documented: may return errors of previous, asynchronous launches (CUDA Runtime API, Memory Management, cudaMalloc)
     measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     """
     VALID = """

@@ -14,8 +14,7 @@ class SourceThreadLeak(SourceRule):
     summary = "an object of each thread is never ended"
     help = "keep it in a class whose destructor ends it"
     evidence = """
-    documented: the storage of a thread_local variable lasts for the duration of the thread in which it is created (C++
-      standard, [basic.stc.thread])
+    documented: thread_local storage lasts as long as its thread (C++ standard, [basic.stc.thread])
     reported: CTranslate2 made a stream, a cuBLAS and a cuDNN handle for each thread, and never destroyed them
       (https://github.com/OpenNMT/CTranslate2/commit/60dd407ebf5bf727aa0c2fceb339ac7267a711b9)
     """

@@ -18,8 +18,7 @@ class StreamDestroyDefault(CallRule):
     help = "destroy only streams that were created: test the handle before the call"
     entry_points = frozenset({"cuStreamDestroy"})
     evidence = """
-    measured: cudaStreamDestroy of cudaStreamLegacy, cudaStreamPerThread and 0: CUDA_ERROR_INVALID_HANDLE
-      (stream_destroy_builtin)
+    measured: of cudaStreamLegacy, cudaStreamPerThread and 0: CUDA_ERROR_INVALID_HANDLE (stream_destroy_builtin)
     """
     VALID = """
 ## created and destroyed
