@@ -12,8 +12,7 @@ class CaptureEventWait(CaptureRule):
     checks: The host waits for, queries, or takes the time from or to an event that was last recorded in a capturing stream.
     why: Such an event stands for nodes of the graph, not for work that runs. During the capture the call returns CUDA_ERROR_CAPTURED_EVENT
       and invalidates the capture. After the capture it was measured to return CUDA_ERROR_INVALID_VALUE.
-    instead: Record another event after the launch of the graph and wait for that. Or record with `CU_EVENT_RECORD_EXTERNAL`, which makes
-      an event node that runs with the graph.
+    instead: Record another event after the launch of the graph and wait for that. Or record with `CU_EVENT_RECORD_EXTERNAL`.
     limits: Reported only when the call fails.
     """
 

@@ -10,8 +10,7 @@ class ContextDestroyPending(UnfinishedWork):
     why: It destroys the context's memory, streams and events. Nobody knows whether the work was done, and its results are lost.
     instead: Call `cuCtxSynchronize` before `cuCtxDestroy`, and check its status, which reports errors of the work.
     limits: A note: the call succeeds. Without `--record full`, only work counts that is always stored, on non-blocking streams: unstored
-      calls may have waited for the rest. Destroying a stream, event, memory pool or executable graph with pending work is documented to be
-      safe and not reported.
+      calls may have waited for the rest. Destroying streams, events, pools or executable graphs with pending work is documented to be safe.
     """
 
     code = "CV109"

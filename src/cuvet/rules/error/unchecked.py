@@ -9,8 +9,7 @@ from cuvet.rules.unmade import lacks, missing
 
 class ErrorUnchecked(CallRule):
     """
-    checks: A call fails because it is given NULL or no object of this process, and the earlier call that should have made the object had
-      failed. The finding is at that earlier call.
+    checks: A call fails because it gets NULL or no object of this process, and the call that should have made the object had failed.
     why: The program ignored the status of the earlier call. The variable keeps its old value, and a later call seems to be at fault.
     instead: Check the status of every call that creates, allocates or loads something, directly after it.
     limits: Whether a program checks a status cannot be seen; it is concluded from what the program does next. Only the newest failure of

@@ -9,8 +9,7 @@ class EventInterprocessOtherContext(CallRule):
     """
     checks: A stream (`cuStreamWaitEvent`), or all streams of a context (`cuCtxWaitEvent`), wait for an event with `CU_EVENT_INTERPROCESS`
       of another context: of another device, or a second context of the same device.
-    why: The driver dies of SIGSEGV in the call, whether or not the event was recorded. No document says so, and streams can wait for
-      ordinary events of any context and device.
+    why: The driver dies of SIGSEGV in the call, whether or not the event was recorded. No document says so.
     instead: Wait for an ordinary event that is recorded beside the shared one, or in the other process for the event that it opens.
     limits: Silent about events and streams of unseen origin. Waits of created streams are stored and reported only with `--record full`.
     """

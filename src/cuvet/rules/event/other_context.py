@@ -12,8 +12,7 @@ class EventOtherContext(CallRule):
       context of the same device. Streams of a green context belong to the primary context of its device.
     why: Event and stream must have the same context, otherwise the call returns CUDA_ERROR_INVALID_HANDLE. An event belongs to the context
       that was current at its creation; with the runtime, to the device of the last `cudaSetDevice`.
-    instead: Create the event while the stream's context (or device) is current, and keep one set of events per device. `cuStreamWaitEvent`
-      accepts an event of any context and device.
+    instead: Create the event while the stream's context (or device) is current, and keep one set of events per device.
     limits: Silent about events and streams whose origin was not seen.
     """
 

@@ -9,8 +9,7 @@ class FunctionOtherContext(CallRule):
     """
     checks: The launch of a function (`CUfunction`) fails, and its module was loaded in neither the current context nor the stream's.
     why: A module is loaded into the current context, and its functions run only there. Usually a cache is not kept per device.
-    instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`), whose kernels
-      (`CUkernel`) can be launched in every context.
+    instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`).
     limits: Reported only when the launch fails.
     """
 

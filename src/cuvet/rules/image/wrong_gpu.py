@@ -7,8 +7,7 @@ class ImageWrongGpu(CallRule):
     """
     checks: A load gets a cubin or fatbin without machine code for the GPU, and without PTX that the driver could compile for it.
     why: Machine code runs on GPUs of the same major architecture and the same or a higher minor one. PTX runs on newer GPUs, too.
-    instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`, `TORCH_CUDA_ARCH_LIST`), and PTX
-      for future GPUs.
+    instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`, `TORCH_CUDA_ARCH_LIST`), and PTX.
     limits: A fatbin of more than 4096 bytes is not examined; use `cuvet inspect`. cuLibraryLoadData always succeeds, and the calls that
       request a kernel fail: there the image is not examined.
     """

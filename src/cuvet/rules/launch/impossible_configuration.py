@@ -19,8 +19,7 @@ class LaunchImpossibleConfiguration(CallRule):
       ``cudaGetLastError`` the program goes on with results that were never computed.
     instead: Skip launches with nothing to do. Round the number of blocks up. For more than 48 KiB of dynamic shared memory,
       set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (``cudaFuncAttributeMaxDynamicSharedMemorySize``) first.
-    limits: Limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters are not
-      known.
+    limits: Not for limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters.
     """
 
     code = "CV921"

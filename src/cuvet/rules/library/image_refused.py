@@ -12,7 +12,6 @@ class LibraryImageRefused(CallRule):
     """
     checks: A request for a kernel or variable of a library fails, because the driver cannot use the library's image.
     why: With lazy loading, the default, `cuLibraryLoadData` does not load the image, so it returns no error. The first request loads it.
-      The image is at fault, not the failing call.
     instead: Use an image that the driver accepts: the message, and `cuvet inspect` of its file, say what is wrong. With
       CUDA_MODULE_LOADING=EAGER, `cuLibraryLoadData` loads the image.
     limits: The finding says what is wrong with the image only if its bytes were recorded. A refused query about a kernel

@@ -12,8 +12,7 @@ _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_C
 class LibraryHandleChangedInUse(CallRule):
     """
     checks: A thread destroys a cuBLAS or cuSPARSE handle, or sets its stream or workspace, while another thread is inside a call with it.
-    why: These handles may be shared, but a change affects all threads: depending on the timing, the other call uses the new stream or
-      workspace, or a destroyed handle.
+    why: These handles may be shared, but a change affects all threads: the other call may use the new stream, or a destroyed handle.
     instead: Use one handle per thread. For a shared one, hold a lock from setting the stream to the last call that uses it.
     limits: Only calls that overlapped in this run are seen. Silent about a change between two calls of another thread, and about modes.
     """

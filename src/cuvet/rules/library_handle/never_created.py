@@ -13,8 +13,7 @@ _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.
 class LibraryHandleNeverCreated(CallRule):
     """
     checks: With `--record full`: a library call uses a handle that no call of this process created.
-    why: The variable was never set, or holds something else. The library uses whatever is at that address: cuDNN was measured to return
-      CUDNN_STATUS_SUCCESS.
+    why: The variable was never set, or holds something else. cuDNN was measured to return CUDNN_STATUS_SUCCESS.
     instead: Initialise the variable to NULL, and create the handle before its first use.
     limits: A warning, and only if every call is recorded: an unseen copy of the library may have created the handle. Silent about cuFFT
       plans, which are small numbers, and about cuBLASLt, which accepts cuBLAS handles.

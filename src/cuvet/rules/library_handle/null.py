@@ -13,8 +13,7 @@ _USES = frozenset({Verb.USES})
 class LibraryHandleNull(CallRule):
     """
     checks: A library call gets NULL (CUFFT_PLAN_NULL for a plan) instead of a handle, and fails.
-    why: The library has no state to work with. Its status has other meanings too: CUDNN_STATUS_BAD_PARAM from cuDNN, NOT_INITIALIZED from
-      cuBLAS, cuSPARSE and cuSOLVER.
+    why: The library has no state to work with. Its status has other meanings too, such as CUDNN_STATUS_BAD_PARAM.
     instead: Create the handle before its first use, and check the status of the call that creates it. A static object may not exist yet
       when the constructor of another static object uses it.
     limits: Descriptors are not examined, because some may be NULL. Neither is the destruction of NULL, which cuDNN was measured to accept.

@@ -18,8 +18,7 @@ class LibraryHandleWorkspaceFreed(CallRule):
       `cudnnSetDropoutDescriptor` set, or one that the call passes.
     why: The library uses that memory, which may belong to something else now, or to nothing.
     instead: Free the workspace after the handle, or set another one first. `cublasSetStream` resets a cuBLAS handle to its own workspace.
-    limits: CUDA does not see frees inside a program's or framework's allocator. Silent about memory that was freed in stream order, and
-      once other memory has the address.
+    limits: CUDA does not see frees inside a program's or framework's allocator. Silent about frees in stream order and reused addresses.
     """
 
     code = "CV970"

@@ -15,8 +15,7 @@ class LibraryHandleWrongKind(CallRule):
     why: All these handles are pointers, a cast converts any into any other, and the library may not notice: cuDNN was measured to return
       CUDNN_STATUS_SUCCESS for memory that is no handle.
     instead: Pass the handle that this library created. Only a cuBLAS handle also works as a cuBLASLt handle.
-    limits: With `--record full`, or if the call fails. Silent about values whose creation was not seen, and about cuFFT plans: they are
-      small numbers that other things may have too.
+    limits: With `--record full`, or if the call fails. Silent about values of unseen creation, and about cuFFT plans.
     """
 
     code = "CV964"

@@ -4,8 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceAddressOfPointer(SourceRule):
     """
     checks: ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory gets the address of a pointer.
-    why: These functions take ``void *``, so the compiler accepts both. The page of the variable is registered instead of the memory;
-      nothing at that address can be freed.
+    why: These functions take ``void *``, so the compiler accepts both. The wrong page is registered, or nothing is freed.
     instead: Pass the pointer without ``&``.
     limits: Only variables that are declared, or get a pointer, in the same function. Silent if the size is ``sizeof`` a pointer.
     """

@@ -4,8 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceForkAfterUse(SourceRule):
     """
     checks: A function calls CUDA, then forks, and calls CUDA in the child.
-    why: The driver's state and threads do not survive ``fork``: in the child, calls return cudaErrorInitializationError. ``cuvet run``
-      reports this as ``device-use-after-fork``.
+    why: The driver's state and threads do not survive ``fork``: in the child, calls return cudaErrorInitializationError.
     instead: Fork before the first call of CUDA, or start the child with ``exec``.
     limits: Only within one function. In Python the child may also be a function that ``multiprocessing`` runs. That is a warning, because
       Linux forks by default only up to Python 3.13, and the rule is silent if the file names another start method.

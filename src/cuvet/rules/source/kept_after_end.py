@@ -3,8 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceKeptAfterEnd(SourceRule):
     """
-    checks: One function creates the object of a global variable only if the variable is NULL. Another function ends the object, and nothing
-      in the file sets the variable to NULL again.
+    checks: One function creates the object of a global variable only if the variable is NULL. Another ends it and leaves the variable.
     why: The variable keeps the ended object. The next call of the first function creates nothing, so the program uses freed memory or a
       destroyed handle. The next call of the second function ends the object twice.
     instead: Set the variable to NULL where it is ended.
