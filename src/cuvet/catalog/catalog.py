@@ -25,10 +25,9 @@ _PER_THREAD = ("_ptsz", "_ptds")
 class Parameter(msgspec.Struct, frozen=True, gc=False):
     """One parameter, as the header spells it and as the machine passes it.
 
-    ``abi`` is ``word`` (integer or pointer of ``bytes`` 1, 2, 4 or 8), ``float``, ``double``, ``struct`` (by value: ``bytes``,
-    ``align``; its members are integers and pointers only) or ``complex`` (by value, with floating-point members).
-    ``pointee`` is the type pointed at and ``pointee_bytes`` its size, 0 if unknown or void. ``out``: one scalar or handle of at
-    most 8 bytes is written through it.
+    ``abi`` is ``word`` (integer or pointer of ``bytes`` 1, 2, 4 or 8), ``float``, ``double``, ``struct`` (by value: ``bytes``, ``align``;
+    its members are integers and pointers only) or ``complex`` (by value, with floating-point members). ``pointee`` is the type pointed at
+    and ``pointee_bytes`` its size, 0 if unknown or void. ``out``: one scalar or handle of at most 8 bytes is written through it.
     """
 
     name: str

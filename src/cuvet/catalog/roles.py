@@ -81,17 +81,15 @@ INTRODUCES = MAKES | {Verb.RETURNS, Verb.REGISTERS, Verb.LOADS, Verb.POPS}
 class Role:
     """One role of one parameter.
 
-    ``parameter`` names the parameter ("" for roles of the call as a whole); ``field`` a dotted member when
-    the handle sits in a struct that the parameter points to, "*" when the parameter points to the handle itself; ``size``,
-    ``count`` and ``parent`` name other parameters: size of the memory, elements of an array parameter, the object that the new
-    one belongs to. Where an array is handed out, ``count`` may point to how many elements were written, and the parameter to a pointer to
-    them.
-    ``size`` counts elements of ``element`` bytes. Where an extent takes more to say (pitched copies and sets), it is "".
-    ``null`` says that zero is an ordinary value (the default stream, free of a null pointer).
-    ``variant`` distinguishes e.g. ``pitched``, ``managed``, ``stream-ordered`` allocations.
-    Members are looked up in the struct of the symbol that was called: older symbols have older structs.
-    With ``when``, the role holds only if that member of the struct is one of ``values``; else the member that
-    ``field`` names may hold anything. Of what is handed out, ``when`` is the parameter through which such a value was written.
+    ``parameter`` names the parameter ("" for roles of the call as a whole); ``field`` a dotted member when the handle sits in a struct that
+    the parameter points to, "*" when the parameter points to the handle itself; ``size``, ``count`` and ``parent`` name other parameters:
+    size of the memory, elements of an array parameter, the object that the new one belongs to. Where an array is handed out, ``count`` may
+    point to how many elements were written, and the parameter to a pointer to them. ``size`` counts elements of ``element`` bytes. Where an
+    extent takes more to say (pitched copies and sets), it is "". ``null`` says that zero is an ordinary value (the default stream, free of
+    a null pointer). ``variant`` distinguishes e.g. ``pitched``, ``managed``, ``stream-ordered`` allocations. Members are looked up in the
+    struct of the symbol that was called: older symbols have older structs. With ``when``, the role holds only if that member of the struct
+    is one of ``values``; else the member that ``field`` names may hold anything. Of what is handed out, ``when`` is the parameter through
+    which such a value was written.
     """
 
     verb: Verb

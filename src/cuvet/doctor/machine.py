@@ -23,10 +23,9 @@ _MOST_LINKS = 40
 class Machine:
     """``root`` stands for ``/``: absolute paths and symbolic links are taken inside it, and none leads out of it.
 
-    ``program``: what would run, as a path inside the root; ``python``: the interpreter whose packages it would import. With a
-    program and no ``python``, the program is not one of Python. ``loaded``: the files that a process of the program had really mapped,
-    if that is known; they outweigh what the loader would take.
-    ``uid`` and ``read_state`` are given for a synthetic root only.
+    ``program``: what would run, as a path inside the root; ``python``: the interpreter whose packages it would import. With a program and
+    no ``python``, the program is not one of Python. ``loaded``: the files that a process of the program had really mapped, if that is
+    known; they outweigh what the loader would take. ``uid`` and ``read_state`` are given for a synthetic root only.
     """
 
     root: Path = Path("/")

@@ -18,9 +18,8 @@ class Tell:
 class Signs:
     """What makes a cause the likelier one.
 
-    ``errors``: how usual the cause is where this error is seen and nothing else is known, 1 (rare) to 100; keys are names of
-    enumerators (``CUDA_ERROR_INVALID_HANDLE``; ``SIGSEGV`` for a crash). ``calls``: the functions whose failure points to it, as the user
-    writes them.
+    ``errors``: how usual the cause is where this error is seen and nothing else is known, 1 (rare) to 100; keys are names of enumerators
+    (``CUDA_ERROR_INVALID_HANDLE``; ``SIGSEGV`` for a crash). ``calls``: the functions whose failure points to it, as the user writes them.
     ``words``: regular expressions (case ignored) over the text that the user shows; each that matches counts.
     """
 
