@@ -492,3 +492,47 @@ def test_conditions_of_a_graph_are_numbered_from_1(cu: Drive) -> None:
     captured = cu.cuStreamEndCapture(stream)
     assert outputs(cu, "cuGraphConditionalHandleCreate", captured, context, 0, 0) == {}
     assert outputs(cu, "cuGraphConditionalHandleCreate", NOWHERE, context, 0, 0) == {}
+
+
+# Sizes, and calls that may have been missed.
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "statuses"),
+    [
+        ("cuMemAlloc", (1 << 20,), (0,)),
+        ("cuMemAlloc", ((1 << 20) + 1,), (2,)),
+        ("cuMemAllocManaged", (1 << 20, 1), (0,)),
+        ("cuMemAllocManaged", ((1 << 20) + 1, 1), (0, 2)),
+        ("cuMemHostAlloc", ((1 << 20) + 1, 0), (0, 2)),
+        ("cuMemAddressReserve", ((1 << 21), 0, 0, 0), (0, 2)),
+    ],
+)
+def test_what_is_larger_than_the_largest_gpu_is_not_allocated_there(
+    name: str, words: tuple[int, ...], statuses: tuple[int, ...]
+) -> None:
+    """Pinned and managed memory, and addresses, may be there all the same."""
+    cu = drive(Model(memory=1 << 20, complete=True)).setup()
+    assert answers(cu, name, *words) == statuses
+
+
+def test_a_kernel_s_failure_shows_where_the_host_waits(cu: Drive) -> None:
+    function, stream = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"f\0"), cu.cuStreamCreate(1)
+    event = cu.cuEventCreate(0)
+    for wait in (("cuCtxSynchronize",), ("cuStreamSynchronize", stream), ("cuEventSynchronize", event)):
+        cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0)
+        cu.cuEventRecord(event, stream)
+        assert answers(cu, "cuStreamGetFlags", stream) == (0,)
+        assert answers(cu, *wait) == (0, 719, 700)
+        cu.cuCtxSynchronize()
+        assert answers(cu, *wait) == (0,)
+
+
+def test_of_what_only_fails_a_success_is_allowed_where_calls_may_be_missing() -> None:
+    for complete, statuses in ((True, (INVALID_VALUE,)), (False, (INVALID_VALUE, 0))):
+        cu = drive(Model(complete=complete)).setup()
+        stream = cu.cuStreamCreate(1)
+        cu.cuStreamBeginCapture(stream, 2)
+        memory = cu.cuMemAllocAsync(4096, stream)
+        cu.cuStreamEndCapture(stream)
+        assert answers(cu, "cuMemFree", memory) == statuses

@@ -10,7 +10,9 @@ from cuvet.catalog import driver, libraries
 from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.roles import Kind
 from cuvet.conformance.world import struct
+from cuvet.findings import Site
 from cuvet.model import Call, Model, Outcome
+from cuvet.model.ledger import Ledger
 from cuvet.model.library import cuda_missing, needs_cuda, not_made
 from cuvet.model.nodes import node_type, node_types
 from cuvet.model.objects import Event, Graph, GraphExec, GraphNode, LibraryObject, Linker, Stream
@@ -452,3 +454,24 @@ def test_a_library_that_cannot_start_says_so_in_its_own_words() -> None:
     assert cuda_missing(library_call("cudnnCreate").entry_point) == 1001
     assert needs_cuda(library_call("cublasSetStream").entry_point)
     assert not needs_cuda(library_call("cudnnCreateTensorDescriptor").entry_point)
+
+
+# Calls.
+
+
+def test_what_is_known_of_a_call_that_nobody_recorded() -> None:
+    made = Call(driver()["cuStreamQuery"], (7,))
+    assert (made.process, made.thread, made.number, made.time_ns, made.stack, made.shared_with) == (0,) * 6
+    assert (made.name, made.asked, made.where()) == ("cuStreamQuery", "cuStreamQuery", "")
+    assert made.arg("hStream") == 7
+    site = Site(api="cudaStreamQuery", call=1, process=0, thread=0, time_ns=0)
+    assert replace(made, site=site).asked == "cudaStreamQuery"
+    assert not (made.per_thread or made.in_host_function or made.image_terminated or made.image or made.image_readable)
+
+
+def test_memory_of_no_known_device_is_that_of_the_only_one(cu: Drive) -> None:
+    for gpus, heap in (((80,), ("device", 0)), ((80, 80), ("device", None)), ((), ("device", None))):
+        ledger = Ledger(gpus)
+        assert ledger.heap_of(None) == heap and ledger.heap_of(1) == ("device", 1)
+    ledger = Ledger((80, 40))
+    assert [ledger.capacity_of(device) for device in (-1, 0, 1, 2)] == [0, 80, 40, 0]
