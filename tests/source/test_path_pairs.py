@@ -236,6 +236,15 @@ PAIRS = {
         "void f(Pool &pool) { float *p; CHECK(cudaMalloc(&p, 64)); pool.print(p); }",
         "source-leak",
     ),
+    "a function whose status nobody takes made it": (
+        """
+        static int make(float **p) { return cudaMalloc(p, 64); }
+        int f(int n) { float *p; int e = make(&p); if (e) return 1; CHECK(cudaFree(p)); return 0; }""",
+        """
+        static int make(float **p) { return cudaMalloc(p, 64); }
+        int f(int n) { float *p; make(&p); if (n > 3 && other(n)) return 1; CHECK(cudaFree(p)); return 0; }""",
+        "source-leak-on-return",
+    ),
     "what was ended is passed on to be made anew": (
         "void f(cudaStream_t s) { CHECK(cudaStreamDestroy(s)); renew(s); CHECK(cudaStreamSynchronize(s)); }",
         "void f(cudaStream_t s, int n) { CHECK(cudaStreamDestroy(s)); renew(n); CHECK(cudaStreamSynchronize(s)); }",

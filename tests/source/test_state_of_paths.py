@@ -58,6 +58,11 @@ def test_a_word_is_that_of_its_lvalue_until_it_is_set(handles: Handles) -> None:
     assert handles.word("a") != word
 
 
+def test_a_word_is_aligned_as_memory_is_that_cuda_allocates(handles: Handles) -> None:
+    """CUDA C++ Programming Guide, Device Memory Accesses: "aligned to at least 256 bytes". Rules about alignment are silent."""
+    assert handles.fresh() % 256 == handles.word("a") % 256 == 0
+
+
 def test_words_of_values_that_are_no_lvalues(handles: Handles) -> None:
     assert handles.word(7) == 7
     assert handles.word(Address("a")) == handles.word("&a") != handles.word("a")
