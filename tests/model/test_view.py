@@ -226,3 +226,19 @@ def test_which_captures_forbid_unsafe_calls(cu: Drive, mode: int, own: bool, thr
             cu.model.threads[thread].capture_mode = thread_mode
             cu.cuCtxGetFlags()
             assert bool(list(cu.model.captures_forbidding(last(cu)))) is forbidden
+
+
+def test_what_the_shim_saw_of_another_kind_says_nothing(cu: Drive) -> None:
+    event = cu.cuEventCreate(0)
+    cu.cuEventQuery(event, seen={0: SeenHandle(Kind.STREAM, event, 7, False)})
+    assert cu.model.object_of(last(cu), 0, Kind.EVENT) is cu.model.find(Kind.EVENT, event)
+
+
+def test_an_empty_range_is_in_one_allocation_alone(cu: Drive) -> None:
+    first = cu.cuMemAlloc(64)
+    cu.cuMemAlloc(64, gives=first + 64)
+    assert [each.handle for each in cu.model.overlapping_allocations(first + 63, 0)] == [first]
+
+
+def test_a_process_has_one_gpu_unless_more_are_said_to_be_there() -> None:
+    assert Model().devices == 1
