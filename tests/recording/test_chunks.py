@@ -103,6 +103,7 @@ def test_a_process_that_ended_and_that_nobody_waited_for_is_not_running(tmp_path
 
 @pytest.mark.parametrize("group", [1, 2, 128])
 def test_chunks_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
+    assert reader.GROUP == 128
     monkeypatch.setattr(reader, "GROUP", group)
     chunks = [w.chunk(init(number), thread=number) for number in range(1, 6)]
     chunks.insert(2, w.chunk(w.thread(9, "no call"), thread=9))
@@ -238,6 +239,7 @@ def test_chunks_that_were_never_written_are_counted_over_all_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to so many; flight recorders are none of them."""
+    assert reader.MOST_ABSENT == 1 << 16
     monkeypatch.setattr(reader, "MOST_ABSENT", 3)
     empty, said = b"\0" * w.CHUNK_BYTES, "4 of the first {} chunks were never written; what follows is not read"
     rings = [w.flight({}, thread=at) for at in range(5)]

@@ -132,6 +132,7 @@ def test_assemblies_without_symbols_are_told(made: tuple[Path, Path], tmp_path: 
     found = recording(directory)
     generated = GeneratedCode(found, Run(0, (str(copy),)))
     assert generated.hint() is None
+    assert "_lines" not in vars(generated)  # and no assembly was looked for
     generated.place([WAIT], frozenset({"cuStreamSynchronize"}))
     assert generated.hint() == "compile Program.exe with symbols (mcs -debug, a .pdb), and frames of it have lines here"
     whole = GeneratedCode(found, Run(0, (str(PROGRAM),)))

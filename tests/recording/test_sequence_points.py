@@ -160,6 +160,12 @@ def test_a_program_has_at_most_a_mebibyte_and_a_name_16_kibibytes() -> None:
                 lines_of(bytes(data))(1)
 
 
+def test_only_the_files_that_a_method_names_are_read() -> None:
+    data = bytearray(mdb(bytes([SOURCE, 2, COPY, SOURCE, 3, COPY]) + END))
+    struct.pack_into("<I", data, 0x104, 0x7FFFFFFF)  # where the name of the first is
+    assert lines_of(bytes(data))(1) == [Point(0, B, 1), Point(0, "", 0)]
+
+
 def test_methods_of_mono_are_found_by_their_rows() -> None:
     """As many as the file says that there are; the highest byte of a token names its table."""
     data = bytearray(mdb(bytes([COPY]) + END))

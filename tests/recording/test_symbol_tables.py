@@ -168,6 +168,8 @@ def note(name: bytes, build_id: bytes, kind: int = 3) -> Section:
         (note(b"", b"\x12\x34\x56"), "1235", "f"),  # too short to be one: it may be any file
         (note(b"GNU\0", b"\x12\x34", kind=1), "1235", "f"),
         (note(b"GNU\0", b""), "1235", "f"),
+        (note(b"GNU\0", b"\x12" * 112), "12" * 112, "f"),
+        (note(b"GNU\0", b"\x12" * 113), "12" * 113, ""),  # none is as long: 128 bytes are read
         (Section(".note", NOTE, note(b"GNU\0", b"\x12\x34").data), "1235", "f"),
     ],
 )

@@ -58,7 +58,7 @@ class Failures:
         return list(self._places.values())
 
 
-def told(failures: Iterable[Failed], *, emulated: bool = False) -> tuple[UnexplainedFailure, ...]:
+def told(failures: Iterable[Failed], *, emulated: bool) -> tuple[UnexplainedFailure, ...]:
     """What the report says: the program's own calls first, each place once, then those of libraries, each library once. Of both the
     first ``MOST_TOLD``; stacks are looked up for no more than ``MOST_LOOKED_UP``. ``emulated``: the emulated device answered."""
     own: dict[tuple[object, ...], list[Failed]] = {}

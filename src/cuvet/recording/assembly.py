@@ -5,6 +5,7 @@ Everything is read from bytes that may be anything: what does not fit raises ``B
 
 import struct
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -105,7 +106,7 @@ class Metadata:
         (present,) = unpack("<Q", self.data, position + 8)
         position += 24
         numbers = [number for number in range(64) if present >> number & 1]
-        self._rows = dict.fromkeys(range(64), 0)
+        self._rows: Counter[int] = Counter()
         for number in numbers:
             (self._rows[number],) = unpack("<I", self.data, position)
             position += 4

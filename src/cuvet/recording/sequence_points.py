@@ -5,6 +5,7 @@ mono's Mono.CompilerServices.SymbolWriter.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from cuvet.recording.assembly import BadAssembly, Blob, Metadata, unpack
@@ -83,8 +84,12 @@ def _of_mdb(data: bytes, row: int) -> list[Point]:
     for number in range(methods):
         token, _, start = unpack("<III", data, methods_at + 12 * number)
         if token & 0xFFFFFF == row:
-            files = [_source(data, sources_at + 8 * each) for each in range(sources)]
-            return _run(_Leb(data[start : start + _MOST_PROGRAM_BYTES]), files, line_base, line_range, opcode_base)
+
+            @cache
+            def source(number: int) -> str:
+                return _source(data, sources_at + 8 * (number - 1)) if 1 <= number <= sources else ""
+
+            return _run(_Leb(data[start : start + _MOST_PROGRAM_BYTES]), source, line_base, line_range, opcode_base)
     return []
 
 
@@ -107,13 +112,13 @@ def _source(data: bytes, at: int) -> str:
     return name.take(max(0, name.number())).decode("utf-8", "replace")
 
 
-def _run(program: _Leb, files: list[str], line_base: int, line_range: int, opcode_base: int) -> list[Point]:
+def _run(program: _Leb, source: Callable[[int], str], line_base: int, line_range: int, opcode_base: int) -> list[Point]:
     """The program of lines of one method."""
     points: list[Point] = []
     file, line, offset, hidden, changed = 1, 1, 0, False, False
 
     def add() -> None:
-        name = files[file - 1] if 1 <= file <= len(files) else ""
+        name = source(file)
         points.append(Point(offset, name, 0 if hidden or not name else line))
 
     while len(points) < _MOST_POINTS:

@@ -225,7 +225,7 @@ def _open(path: str, build_id: str) -> ElfSymbols:
 
 def _build_id(elf: Elf) -> str:
     section = elf.section(".note.gnu.build-id")
-    note = section.contents.read(0, 1 << 10) if section is not None else b""
+    note = section.contents.read(0, 128) if section is not None else b""
     if len(note) < 16:
         return ""
     name_bytes, id_bytes, kind = struct.unpack_from("<III", note)
