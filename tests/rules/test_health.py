@@ -17,11 +17,11 @@ import cuvet.rules
 from cuvet import CuvetError
 from cuvet.catalog import driver, libraries
 from cuvet.fields import TextError, fields
-from cuvet.rules import all_rules, model_rules, rule_called, rule_names
+from cuvet.rules import all_rules, model_rules, rule_called, rule_names, rules_that_are
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.headings import sections
-from cuvet.rules.rule import Rule, SourceRule
+from cuvet.rules.rule import CallRule, ExitRule, FailureRule, FaultRule, Rule, SourceRule
 
 from ..every import of_every
 from .simulated import expected
@@ -52,6 +52,20 @@ def test_every_rule_file_is_found() -> None:
     assert {rule.__module__ for rule in all_rules()} == {
         f"cuvet.rules.{path.parent.name}.{path.stem}" for path in files
     }
+
+
+def test_rules_of_a_sort_are_found_without_asking_every_class() -> None:
+    """`issubclass` of an abstract class does, for each rule: 13 ms at the end of each program (2 cores)."""
+    asked = Counter[str]()
+    sys.setprofile(lambda _, event, called: asked.update([called.__name__] if event == "c_call" else []))
+    try:
+        found = [
+            rule for sort in (CallRule, FailureRule, FaultRule, ExitRule) for rule in rules_that_are.__wrapped__(sort)
+        ]
+    finally:
+        sys.setprofile(None)
+    assert asked["_abc_subclasscheck"] == 0
+    assert sorted(rule.name for rule in found) == sorted(rule.name for rule in model_rules())
 
 
 @every_rule

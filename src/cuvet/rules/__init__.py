@@ -12,7 +12,7 @@ from importlib import import_module
 from inspect import isabstract
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from cuvet.fields import TextError
 
@@ -47,7 +47,12 @@ def source_rules() -> tuple[type[Rule], ...]:
 @cache
 def rules_that_are(sort: type[R]) -> tuple[type[R], ...]:
     """The rules that are asked on one occasion (``CallRule`` and so on), ordered by code. ``source_rules`` has those of source code."""
-    return tuple(rule for rule in model_rules() if issubclass(rule, sort))
+    return tuple(rule for rule in model_rules() if _is(rule, sort))
+
+
+def _is(value: type, sort: type[R]) -> TypeGuard[type[R]]:
+    """Whether it derives from the class. Of an abstract class, `issubclass` asks every class that was ever derived from it."""
+    return sort in value.__mro__
 
 
 def _imported(files: Iterable[Path]) -> tuple[type[Rule], ...]:
@@ -103,7 +108,7 @@ def _rules_in(path: Path) -> tuple[type[Rule], ...]:
         value
         for value in vars(module).values()
         if isinstance(value, type)
-        and issubclass(value, Rule)
+        and _is(value, Rule)
         and value.__module__ == module.__name__
         and not isabstract(value)
     )
