@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,28 @@ def test_a_program_without_cuda_calls_is_not_analysed(form: str, tmp_path: Path)
     analysing = ("cuvet.analysis", "cuvet.catalog", "cuvet.model", "cuvet.recording", "cuvet.rules", "cuvet.source")
     assert [name for name in modules.split() if name.startswith(analysing)] == []
     assert len(modules.split()) < 50
+
+
+ASKS = """
+import subprocess, sys
+there, start = set(sys.modules), subprocess.Popen
+def Popen(*arguments, **options):
+    print(*(name for name in sys.modules if name not in there), file=sys.stderr)
+    return start(*arguments, **options)
+subprocess.Popen = Popen
+"""
+
+
+def test_libcuda_is_asked_before_what_runs_programs_is_imported(tmp_path: Path) -> None:
+    """That takes its time too."""
+    run = ["run", "--device", "real", "--trace", str(tmp_path / "trace"), "--", "true"]
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    command = [sys.executable, "-c", ASKS + PROGRAM, *run]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    before = set(done.stderr.split("\n")[0].split())
+    assert "cuvet.doctor.asking" in before
+    assert not {"cuvet.launch.session", "cuvet.doctor.state", "msgspec", "tempfile"} & before
+    assert len([name for name in before if name.startswith("cuvet")]) < 15
 
 
 @pytest.mark.parametrize("arguments", ["rules", "explain 400", "explain CV201"])

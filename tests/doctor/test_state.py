@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cuvet.doctor import state
@@ -45,6 +48,23 @@ def test_both_answer(libraries: Path) -> None:
             ),
         ),
     )
+
+
+@pytest.mark.parametrize("name", ["", 'say "GPU" \\ π\t\x01', "\U0001d538 100%"])
+def test_any_name_is_told(libraries: Path, name: str) -> None:
+    assert {device.name for device in read(libraries, NAME=name).cuda.devices} == {name}
+
+
+def test_the_process_that_asks_imports_little(libraries: Path) -> None:
+    """Programs wait for its answer, and these would take twice as long as the rest of its start."""
+    program = "import atexit, os, sys; sys.path.append(sys.argv[1]); import ask; os._exit = sys.exit; ask.main('cuda')"
+    told = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {program}"
+    folder = str(Path(state.__file__).parent)
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", told, folder], env=environ, capture_output=True, text=True)
+    assert msgspec.json.decode(done.stdout, type=state.Cuda).version == 13000
+    assert {"ctypes", "ask"} <= set(done.stderr.split())
+    assert not {"json", "typing", "re", "enum", "collections"} & set(done.stderr.split())
 
 
 def test_a_status_that_is_not_success_is_kept(libraries: Path) -> None:

@@ -257,6 +257,19 @@ def test_without_a_gpu_the_real_device_is_refused(cuvet, tmp_path: Path) -> None
     assert "--device emulated needs none" in done.stderr
 
 
+def test_a_program_that_is_not_there_leaves_nobody_who_asks(cuvet, tmp_path: Path) -> None:
+    """libcuda is asked while cuvet still looks for the program."""
+    waits, lock = tmp_path / "waits.c", tmp_path / "lock"
+    waits.write_text(
+        "#include <fcntl.h>\n#include <sys/file.h>\n#include <unistd.h>\n"
+        f'int cuInit(unsigned flags) {{ flock(open("{lock}", O_CREAT | O_RDWR, 0600), LOCK_EX); pause(); return 0; }}\n'
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(tmp_path / "libcuda.so.1"), str(waits)], check=True)
+    done = cuvet("run", "--", "no-such-program", LD_LIBRARY_PATH=str(tmp_path))
+    assert done.returncode == 127
+    assert subprocess.run(["flock", "--timeout", "30", str(lock), "true"], check=False).returncode == 0
+
+
 def test_recordings_are_private_and_never_overwritten(cuvet, program) -> None:
     done = cuvet("run", *REAL, "--", program("correct"))
     (trace,) = (cuvet.tmp_path / "state" / "cuvet").iterdir()

@@ -1,10 +1,17 @@
 """``cuvet run``: runs a program and checks its CUDA calls."""
 
+from __future__ import annotations
+
 import argparse
+import os
+from typing import TYPE_CHECKING
 
 from cuvet import arguments, reports
 from cuvet.reports import verdict
 from cuvet.sizes import bytes_of
+
+if TYPE_CHECKING:
+    import subprocess
 
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
 NAME = "run"
@@ -89,9 +96,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cuvet.launch import session
+    asked = _ask(args)
+    try:
+        from cuvet.launch import session
 
-    return session.run(args)
+        return session.run(args, asked)
+    finally:
+        if asked is not None:
+            asked.kill()  # nothing, if it has answered
+
+
+def _ask(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
+    """A process that asks libcuda for GPUs while all else is imported; None if nobody has to know."""
+    if args.device == "emulated" or not args.program:
+        return None
+    from cuvet.doctor.asking import ask
+    from cuvet.launch.environment import users_own
+
+    return ask("cuda", users_own(os.environ))
 
 
 def _device_memory(text: str) -> int:

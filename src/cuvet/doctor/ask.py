@@ -1,5 +1,5 @@
-"""Asks NVML or libcuda for the GPUs and writes the JSON of ``state.Nvml`` or ``state.Cuda``. Run alone in the program's environment;
-imports nothing of cuvet.
+"""Asks NVML or libcuda for the GPUs and writes the JSON of ``state.Nvml`` or ``state.Cuda``. Imported alone, in a process with the
+program's environment (``asking.py``). It imports nothing of cuvet, and little else: programs wait for its answer.
 
 Structures and numbers: NVML API Reference (``nvmlPciInfo_t``, ``nvmlMemory_t``, ``nvmlProcessInfo_t``, ``nvmlComputeMode_t``).
 """
@@ -7,14 +7,15 @@ Structures and numbers: NVML API Reference (``nvmlPciInfo_t``, ``nvmlMemory_t``,
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import resource
-import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 _UNKNOWN_BYTES = (1 << 64) - 1
 _MOST_HOLDERS = 1024
@@ -234,11 +235,23 @@ def cuda_answer() -> dict[str, Any]:
     return found
 
 
-if __name__ == "__main__":
+def encoded(value: Any) -> str:
+    """As JSON. The json module takes longer to import than all else here."""
+    if isinstance(value, str):
+        units = value.encode("utf-16-be", "surrogatepass").hex()
+        return '"' + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + '"'
+    if isinstance(value, list):
+        return f"[{','.join(map(encoded, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{encoded(name)}:{encoded(each)}' for name, each in value.items())}}}"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def main(library: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     result = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
-    answer = json.dumps(nvml_answer() if sys.argv[1] == "nvml" else cuda_answer())
+    answer = encoded(nvml_answer() if library == "nvml" else cuda_answer())
     with open(result, "w", encoding="utf-8") as out:
         out.write(f"{answer}\n")
     os._exit(0)  # a driver takes its time to shut down

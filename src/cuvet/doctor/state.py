@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import select
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
+from cuvet.doctor.asking import ask
 from cuvet.sonames import DRIVER
 
 _TIMEOUT_S = 20
@@ -103,7 +102,7 @@ def read(environ: Mapping[str, str], timeout_s: float | None = None) -> State:
     """Asks libnvidia-ml.so.1 and libcuda.so.1 with the loader path and the device variables of ``environ``, and gives each up
     after ``timeout_s``."""
     patience_s = timeout_s or _TIMEOUT_S
-    nvml, cuda = _ask("nvml", environ), _ask("cuda", environ)
+    nvml, cuda = ask("nvml", environ), ask("cuda", environ)
     return State(
         nvml=_answer(nvml, "libnvidia-ml.so.1", patience_s, Nvml), cuda=_answer(cuda, DRIVER, patience_s, Cuda)
     )
@@ -111,18 +110,12 @@ def read(environ: Mapping[str, str], timeout_s: float | None = None) -> State:
 
 def read_cuda(environ: Mapping[str, str], timeout_s: float) -> Cuda:
     """Asks libcuda.so.1 alone, as ``read``."""
-    return _answer(_ask("cuda", environ), DRIVER, timeout_s, Cuda)
+    return cuda_answer(ask("cuda", environ), timeout_s)
 
 
-def _ask(name: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    script = Path(__file__).with_name("ask.py")
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(script), name],
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+def cuda_answer(asked: subprocess.Popen[bytes], timeout_s: float) -> Cuda:
+    """What a process that was started with ``ask`` says of libcuda.so.1, as ``read``."""
+    return _answer(asked, DRIVER, timeout_s, Cuda)
 
 
 def _answer(process: subprocess.Popen[bytes], library: str, timeout_s: float, kind: type[Answer]) -> Answer:

@@ -1,15 +1,20 @@
 """The environment in which the program is started, so that its CUDA calls reach the shim."""
 
+from __future__ import annotations
+
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cuvet
 from cuvet import CuvetError
 from cuvet.sonames import DRIVER
+
+if TYPE_CHECKING:
+    import tempfile
 
 NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
 SHIM = NATIVE / DRIVER
@@ -105,6 +110,8 @@ def private_directory() -> Iterator[Path]:
 
 
 def _in_first_place() -> tempfile.TemporaryDirectory[str]:
+    import tempfile  # start: not for a program that runs on a GPU
+
     why = "no path is short and plain enough"
     wanted = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
     for place in dict.fromkeys((wanted, "/tmp", "/var/tmp", "/dev/shm")):

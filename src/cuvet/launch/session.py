@@ -32,6 +32,8 @@ from cuvet.reports import verdict
 from cuvet.reports.ignored import without_ignored
 
 if TYPE_CHECKING:
+    import subprocess
+
     from cuvet.analysis import Analysis
 
 MISUSE = 2
@@ -40,8 +42,8 @@ _WITHOUT_STACKS = {"created": "calls that neither make an object nor fail", "non
 """By ``--stacks``."""
 
 
-def run(args: argparse.Namespace) -> int:
-    """The exit code of ``cuvet run`` with these options."""
+def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
+    """The exit code of ``cuvet run`` with these options. ``asked``: the process that asks libcuda; None: the device is emulated."""
     argv = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not argv:
         raise CuvetError("no program to run: use cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     own = environment.users_own(os.environ)
     try:
         executable = program.find(argv[0], own.get("PATH"))
-        return _run(args, argv, executable, own)
+        return _run(args, asked, argv, executable, own)
     except program.CannotStart as error:
         print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return error.code
@@ -75,8 +77,14 @@ def _require_writable(output: Path) -> None:
         raise CuvetError(f"{cannot}{output if output.exists() else f'the directory {target}'} cannot be written to")
 
 
-def _run(args: argparse.Namespace, argv: list[str], executable: program.Executable, own: dict[str, str]) -> int:
-    found = state.Cuda() if args.device == "emulated" else state.read_cuda(own, DRIVER_STARTS_S)
+def _run(
+    args: argparse.Namespace,
+    asked: subprocess.Popen[bytes] | None,
+    argv: list[str],
+    executable: program.Executable,
+    own: dict[str, str],
+) -> int:
+    found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
     emulated = args.device == "emulated" or (args.device == "auto" and not found.devices)
     if args.device == "real" and not found.devices:
         raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
