@@ -87,12 +87,14 @@ def test_libcuda_is_asked_before_what_runs_programs_is_imported(tmp_path: Path) 
     """That takes its time too."""
     run = ["run", "--device", "real", "--trace", str(tmp_path / "trace"), "--", "true"]
     environ = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
-    command = [sys.executable, "-c", ASKS + PROGRAM, *run]
+    command = [sys.executable, "-c", f"{ASKS}{PROGRAM}print(*sys.modules, file=sys.stderr)", *run]
     done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
-    before = set(done.stderr.split("\n")[0].split())
+    before, *_, after = (set(line.split()) for line in done.stderr.splitlines())
     assert "cuvet.doctor.asking" in before
     assert not {"cuvet.launch.session", "cuvet.doctor.state", "msgspec", "tempfile"} & before
     assert len([name for name in before if name.startswith("cuvet")]) < 15
+    assert "cuvet.launch.session" in after
+    assert not {"cuvet.launch.emulated", "cuvet.device", "cuvet.doctor.machine"} & after
 
 
 @pytest.mark.parametrize("arguments", ["rules", "explain 400", "explain CV201"])

@@ -19,11 +19,9 @@ import msgspec
 
 from cuvet import CuvetError, __version__, reports
 from cuvet.doctor import state
-from cuvet.doctor.machine import Machine
 from cuvet.findings import Report, Tool
-from cuvet.launch import environment, host_memory, names, program, progress, trace, unsupported
+from cuvet.launch import environment, names, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
-from cuvet.launch.emulated import Device, emulated_device
 from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
 from cuvet.meta import Meta
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from cuvet.analysis import Analysis
+    from cuvet.launch.emulated import Device
 
 MISUSE = 2
 DRIVER_STARTS_S = 120
@@ -170,6 +169,10 @@ def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> It
     if not emulated:
         yield None
         return
+    from cuvet.doctor.machine import Machine  # start: not with a GPU
+    from cuvet.launch import host_memory  # start: not with a GPU
+    from cuvet.launch.emulated import emulated_device  # start: not with a GPU
+
     memory = args.device_memory or host_memory.for_device(Machine())
     with emulated_device(args.devices or 1, memory, own, crashes=args.emulate_crashes) as device:
         yield device
