@@ -251,6 +251,17 @@ def test_a_report_that_cannot_be_written_leaves_the_programs_exit_code(cuvet, pr
     )
 
 
+def test_what_is_imported_for_a_program_that_does_nothing_wrong(cuvet, program) -> None:
+    done = cuvet("run", *REAL, "--", program("correct"), PYTHONPROFILEIMPORTTIME="1")
+    lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
+    modules = {line.rpartition("|")[2].strip() for line in lines}
+    assert "cuvet.analysis" in modules
+    assert (
+        not {"rich", "symbolic", "pygments", "numpy.ma", "json.tool", "cuvet.device", "cuvet.launch.emulated"} & modules
+    )
+    assert not [name for name in modules if name.startswith(("cuvet.source", "cuvet.rules.source"))]
+
+
 def test_without_a_gpu_the_real_device_is_refused(cuvet, tmp_path: Path) -> None:
     done = cuvet("run", *REAL, "--", "true", LD_LIBRARY_PATH=str(tmp_path))
     assert done.returncode == 2

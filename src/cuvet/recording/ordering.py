@@ -27,7 +27,7 @@ from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, decode
-from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, likeness
+from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, distinct, likeness
 
 SLACK_NS = 50_000_000
 
@@ -194,7 +194,7 @@ class Ordering:
                 self._batches[self._batches_taken] = self._batches[source].only(row)
                 self._waiting["source"][at], self._waiting["row"][at] = self._batches_taken, 0
                 self._batches_taken += 1
-        used = set(np.unique(self._waiting["source"]).tolist())
+        used = set(distinct(self._waiting["source"]))
         used |= self._repeats.sources() if self._repeats is not None else set()
         self._batches = {number: batch for number, batch in self._batches.items() if number in used}
 
