@@ -69,7 +69,7 @@ inline const Walk& last_walk(const Walks& walks) { return walks.all[walks.last];
 
 // Whether a walk from `start` would be this one, as far as the stack tells: the registers that count in each frame are
 // the same, so that its caller's are in the same places, and hold the same.
-inline bool is_walked_again(const Walk& walk, const Start& start) {
+READS_STACKS inline bool is_walked_again(const Walk& walk, const Start& start) {
     const Step* step = walk.steps;
     if (!walk.is_settled || step->address != start.address || step->stack_pointer != start.stack_pointer) return false;
     const uint64_t* frame_at = &start.frame_pointer;
