@@ -24,7 +24,7 @@ from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.apis import LIBRARIES, SHARED_OBJECTS
 from cuvet.catalog.hot import FOLLOWED
 from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_DESCRIPTORS, LIBRARY_HANDLES, NOT_SHARED_BETWEEN_THREADS, OF_CONTEXT
-from cuvet.device import protocol
+from cuvet.device import protocol, waiting
 from cuvet.model.statuses import STICKY
 from cuvet.recording import layout
 
@@ -725,6 +725,8 @@ def protocol_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t MOST_OPERANDS = {protocol.MOST_OPERANDS};"
     yield f"constexpr uint16_t UNANSWERED = {protocol.UNANSWERED};"
     yield f"constexpr uint16_t FORESEEN = {protocol.FORESEEN};"
+    yield f"constexpr uint16_t AWAKE = {protocol.AWAKE};"
+    yield f"constexpr uint64_t AT_ONCE_NS = {waiting.AT_ONCE_NS};"
     yield f"constexpr uint32_t FORESEEN_CALL = {protocol.FORESEEN_CALL:#x};"
     yield f"constexpr uint16_t PER_THREAD_SYMBOL = {protocol.PER_THREAD_SYMBOL};"
     yield f"constexpr uint16_t OWN_QUESTION = {protocol.OWN_QUESTION};"

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "recorder.h"
+
 namespace cuvet::emulated {
 
 namespace {
@@ -120,6 +122,7 @@ bool read_command(const uint8_t* message, Command* command) {
     const uint16_t flags = number_at<uint16_t>(header + 2);
     command->unanswered = flags & UNANSWERED;
     command->foreseen = flags & FORESEEN;
+    command->awake = flags & AWAKE;
     const size_t operand_bytes = command->operands * sizeof(uint64_t);
     if (command->operands > MOST_OPERANDS || HEADER_BYTES + operand_bytes > length) return false;
     memset(command->operand, 0, sizeof command->operand);
@@ -143,6 +146,7 @@ void Connection::close() {
     close_ours(&socket_);
     incoming_ = {};
     put_off_ = {};
+    awake_ = false;
 }
 
 bool Connection::open(const char* path) {
@@ -175,7 +179,11 @@ bool Connection::receive(uint32_t call, Command* command) {
         const uint8_t* message = incoming_.bytes.data() + incoming_.first;
         const size_t bytes = LENGTH_BYTES + number_at<uint32_t>(message);
         incoming_.first += bytes;
-        if (call_of(message) == call) return read_command(message, command);
+        if (call_of(message) == call) {
+            if (!read_command(message, command)) return false;
+            if (command->op == Op::RETURN) awake_ = command->awake;
+            return true;
+        }
         if (is_inside(call_of(message), call)) return false;
         put_off(bytes);
     }
@@ -197,6 +205,18 @@ void Connection::put_off(size_t bytes) {
     put_off_.end = put_off_.bytes.size();
 }
 
+// As recv.
+ssize_t Connection::receive_some(void* data, size_t size) {
+    if (awake_) {
+        const uint64_t end = now_ns(CLOCK_MONOTONIC) + AT_ONCE_NS;
+        do {
+            const ssize_t received = recv(socket_.number, data, size, MSG_DONTWAIT);
+            if (received >= 0 || errno != EAGAIN) return received;
+        } while (now_ns(CLOCK_MONOTONIC) < end);
+    }
+    return recv(socket_.number, data, size, 0);
+}
+
 bool Connection::receive_bytes(size_t wanted) {
     Received& all = incoming_;
     if (all.size() >= wanted) return true;
@@ -206,7 +226,7 @@ bool Connection::receive_bytes(size_t wanted) {
     if (all.bytes.size() < std::max(wanted, RECEIVED_AT_ONCE)) all.bytes.resize(std::max(wanted, RECEIVED_AT_ONCE));
     while (all.end < wanted) {
         if (!is_open()) return false;
-        const ssize_t received = recv(socket_.number, all.bytes.data() + all.end, all.bytes.size() - all.end, 0);
+        const ssize_t received = receive_some(all.bytes.data() + all.end, all.bytes.size() - all.end);
         if (received < 0 && errno == EINTR) continue;
         if (received <= 0) return false;
         all.end += static_cast<size_t>(received);

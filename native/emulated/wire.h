@@ -17,6 +17,7 @@ struct Command {
     Op op;
     bool unanswered;
     bool foreseen;
+    bool awake;
     uint32_t operands;
     uint64_t operand[MOST_OPERANDS];
     const uint8_t* data;
@@ -79,12 +80,14 @@ class Connection {
 
     bool send_all(const void* data, size_t size);
     bool receive_bytes(size_t wanted);
+    ssize_t receive_some(void* data, size_t size);
     bool receive_command();
     void put_off(size_t bytes);
 
     Descriptor socket_;
     Received incoming_;
     Received put_off_;
+    bool awake_ = false;  // the device process does not sleep: the next commands come at once
 };
 
 }  // namespace cuvet::emulated

@@ -14,7 +14,7 @@ MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
 MOST_OPERANDS = 32
 """Of a command."""
-UNANSWERED, FORESEEN = 1, 2
+UNANSWERED, FORESEEN, AWAKE = 1, 2, 4
 """Flags of a command."""
 FORESEEN_CALL = 1 << 31
 """Of the number of a call that is foreseen, which counts such calls of the connection from 0."""
@@ -107,7 +107,8 @@ class Command(NamedTuple):
 
     def encode(self, call: int = 0, flags: int = 0) -> bytes:
         """The message. ``call``: which of the connection's calls it belongs to, from 0. ``flags``: UNANSWERED: the shim does not answer,
-        and goes on to the next command; FORESEEN, of CALL_DRIVER: what answers the driver call follows, without its being asked."""
+        and goes on to the next command; FORESEEN, of CALL_DRIVER: what answers the driver call follows, without its being asked; AWAKE, of
+        RETURN: this process does not sleep, and the shim may do likewise."""
         op, operands, data = self
         count = len(operands)
         length = 8 + 8 * count + len(data)

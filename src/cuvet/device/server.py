@@ -19,6 +19,7 @@ from cuvet.device import foreknown
 from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
+    AWAKE,
     FORESEEN,
     FORESEEN_CALL,
     MOST_BYTES,
@@ -35,6 +36,7 @@ from cuvet.device.protocol import (
     Steps,
     decode,
 )
+from cuvet.device.waiting import MESSAGES, Waiting, processors
 
 MOST_BROUGHT = 16
 MOST_LOCKED = 64
@@ -83,6 +85,8 @@ class Connection:
     """Of the next call that the shim asks for."""
     foreseen: int = 0
     """How many calls it did not ask for."""
+    messages: int = 0
+    """That have come."""
 
 
 class Server:
@@ -97,6 +101,7 @@ class Server:
         self._machine = machine
         self._answer = answer
         self._epoll = select.epoll()
+        self._waiting = Waiting(self._epoll.poll, processors())
         self._connections: dict[int, Connection] = {}
         self._received = memoryview(bytearray(_RECEIVED_AT_ONCE))
         name, _, self._key = key.partition(":")
@@ -117,7 +122,7 @@ class Server:
     def serve(self) -> None:
         """Returns when the process that started this one is gone, and so are the clients."""
         while os.getppid() == self._parent or self._connections:
-            for descriptor, events in self._epoll.poll(_PARENT_CHECK_S):
+            for descriptor, events in self._waiting.events(_PARENT_CHECK_S):
                 connection = self._connections.get(descriptor)
                 if connection is not None:
                     self._serve(connection, events)
@@ -197,6 +202,7 @@ class Server:
             raise EOFError
         incoming = connection.incoming
         incoming += self._received[:received]
+        connection.messages += 1
         while len(incoming) >= 4:
             length = int.from_bytes(incoming[:4], "little")
             if length > (_LONGEST_KEY if connection.locked else MOST_BYTES + 64):
@@ -257,7 +263,8 @@ class Server:
             try:
                 command = call.steps.send(answer) if answer is not None else next(call.steps)
             except StopIteration as finished:
-                answer = _return(connection, finished.value)
+                awake = self._waiting.awake and connection.messages > MESSAGES
+                answer = _return(connection, finished.value, AWAKE if awake else 0)
                 if answer is None:
                     break
                 continue
@@ -322,13 +329,13 @@ def _answer_again(connection: Connection, thread: Thread, question: Request, num
     return _SUCCEEDED
 
 
-def _return(connection: Connection, status: int) -> Answer | None:
+def _return(connection: Connection, status: int, flags: int) -> Answer | None:
     """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
     done = connection.calls[-1]
     otherwise = status if done.request.library else INVALID_VALUE
     operands = (status, otherwise) if connection.calls[0].trusts else (status,)
     connection.calls.pop()
-    connection.outgoing += Command(Op.RETURN, operands).encode(done.number)
+    connection.outgoing += Command(Op.RETURN, operands).encode(done.number, flags)
     outer = connection.calls[-1].command if connection.calls else None
     if outer is None or outer.op is not Op.CALL_DRIVER or done.request.own_question:
         return None
