@@ -25,29 +25,29 @@ _NONE_OUTSTANDING = Answer(0, bytes(8))
 
 def answer_to(thread: Thread, command: Command) -> Answer | None:
     """What the shim would answer, if that is known; then the command need not be sent. If not, it is sent."""
-    if command.op is Op.CALL_HOST:
-        thread.process.calls_host = True
-    if command.op is Op.DRAIN and not thread.process.calls_host:
-        return _NONE_OUTSTANDING
-    if command.op is Op.READ:
+    op = command.op
+    if op is Op.READ:
         data = thread.scratch.read(*command.operands)
         return None if data is None else Answer(0, data)
+    if op is Op.CALL_HOST:
+        thread.process.calls_host = True
+    if op is Op.DRAIN and not thread.process.calls_host:
+        return _NONE_OUTSTANDING
     return None
 
 
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
-    if command.op is Op.COPY and any(_is_registered(thread, address) for address in command.operands[:2]):
+    op = command.op
+    if op is Op.COPY and any(_is_registered(thread, address) for address in command.operands[:2]):
         return False
-    return command.op in (Op.WRITE, Op.COPY, Op.SET) and thread.process.touched.hold(command)
+    return (op is Op.WRITE or op is Op.COPY or op is Op.SET) and thread.process.touched.hold(command)
 
 
 def request_of(thread: Thread, command: Command) -> Request | None:
-    """What the shim will ask for when it calls a driver function as commanded, if that is known and the call is the same whether it is
-    answered before the shim's wrapper is entered, or inside of it. It is if the function only asks; and if it changes no lifetime
-    and no context, as long as no other thread's calls can come between."""
-    if command.op is not Op.CALL_DRIVER:
-        return None
+    """What the shim will ask for when it obeys CALL_DRIVER, if that is known and the call is the same whether it is answered before the
+    shim's wrapper is entered, or inside of it. It is if the function only asks; and if it changes no lifetime and no context, as long as
+    no other thread's calls can come between."""
     entry_point, *words = command.operands
     called = driver().entry_points[entry_point]
     if not _only_asks(entry_point) and (len(thread.process.threads) > 1 or not _is_quiet(called)):
@@ -137,10 +137,15 @@ def _is_registered(thread: Thread, address: int) -> bool:
     return memory is not None and memory.registered and memory.alive
 
 
-def follow(thread: Thread, command: Command) -> None:
-    """The command was carried out, or certainly will be."""
+def expect(thread: Thread, command: Command) -> None:
+    """The command certainly will be carried out."""
     if command.op is Op.WRITE:
         thread.scratch.write(command.operands[0], command.data)
+
+
+def follow(thread: Thread, command: Command) -> None:
+    """The command was carried out."""
+    expect(thread, command)
     if command.op in (Op.WRITE, Op.COPY, Op.SET):
         thread.process.touched.learn(command)
     elif command.op is Op.RELEASE:

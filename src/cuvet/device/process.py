@@ -226,8 +226,8 @@ class Machine:
 
     def left(self, heap: int) -> int:
         """Bytes of a device's memory that no process holds. Pinned memory of the host, HOST, has as many again."""
-        living = (process for process in self._processes.values() if _exists(process))
-        return self.memory - sum(process.held.get(heap, 0) for process in living)
+        holding = (process for process in self._processes.values() if process.held.get(heap))
+        return self.memory - sum(process.held[heap] for process in holding if _exists(process))
 
     def _forget_ended(self) -> None:
         """A process whose threads all closed their connections may call again from another thread, as long as it exists."""

@@ -7,6 +7,7 @@ import os
 import secrets
 import select
 import socket
+import struct
 import sys
 from array import array
 from collections.abc import Callable, Sequence
@@ -43,6 +44,7 @@ MOST_LOCKED = 64
 _LONGEST_KEY = 64
 _PARENT_CHECK_S = 2.0
 _RECEIVED_AT_ONCE = 64 << 10
+_LENGTH = struct.Struct("<I")
 _CONTROL_BYTES = socket.CMSG_SPACE(4)
 """Of a message with one descriptor."""
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -193,18 +195,14 @@ class Server:
             self._close(connection)
 
     def _receive(self, connection: Connection) -> None:
-        received, control, _, _ = connection.socket.recvmsg_into(
-            [self._received], _CONTROL_BYTES, socket.MSG_CMSG_CLOEXEC
-        )
-        if control:
-            self._keep_brought(connection, control)
+        received = self._read(connection)
         if not received:
             raise EOFError
+        connection.messages += 1
         incoming = connection.incoming
         incoming += self._received[:received]
-        connection.messages += 1
         while len(incoming) >= 4:
-            length = int.from_bytes(incoming[:4], "little")
+            length = _LENGTH.unpack_from(incoming)[0]
             if length > (_LONGEST_KEY if connection.locked else MOST_BYTES + 64):
                 raise ProtocolError(f"a message of {length} bytes is too long")
             if len(incoming) < 4 + length:
@@ -212,6 +210,17 @@ class Server:
             message = bytes(incoming[4 : 4 + length])
             del incoming[: 4 + length]
             self._take(connection, decode(message))
+
+    def _read(self, connection: Connection) -> int:
+        """How many bytes came. No descriptors come with those of a thread."""
+        if connection.thread is not None:
+            return connection.socket.recv_into(self._received)
+        received, control, _, _ = connection.socket.recvmsg_into(
+            [self._received], _CONTROL_BYTES, socket.MSG_CMSG_CLOEXEC
+        )
+        if control:
+            self._keep_brought(connection, control)
+        return received
 
     @staticmethod
     def _keep_brought(connection: Connection, control: list[tuple[int, int, bytes]]) -> None:
@@ -271,8 +280,7 @@ class Server:
             answer = foreknown.answer_to(thread, command)
             if answer is not None:
                 continue
-            request = foreknown.request_of(thread, command)
-            if request is not None:
+            if command.op is Op.CALL_DRIVER and (request := foreknown.request_of(thread, command)) is not None:
                 connection.outgoing += command.encode(call.number, FORESEEN)
                 number = FORESEEN_CALL | connection.foreseen
                 connection.foreseen = connection.foreseen + 1 & ~FORESEEN_CALL
@@ -287,7 +295,7 @@ class Server:
                 break
             connection.outgoing += command.encode(call.number, UNANSWERED)
             connection.calls[0].trusts = True
-            foreknown.follow(thread, command)
+            foreknown.expect(thread, command)
             answer = foreknown.DONE
         self._send(connection)
 
@@ -323,7 +331,7 @@ def _answer_again(connection: Connection, thread: Thread, question: Request, num
         return None
     for write in writes:
         connection.outgoing += write.encode(number, UNANSWERED)
-        foreknown.follow(thread, write)
+        foreknown.expect(thread, write)
     connection.calls[0].trusts = True
     connection.outgoing += Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode(number)
     return _SUCCEEDED

@@ -76,8 +76,8 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
         return status.NOT_INITIALIZED
     prediction = model.predict(call)
     # Some calls that are legal may crash, too.
-    breaks = any(CRASH in violation.outcomes for violation in prediction.violations)
-    if breaks and CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
+    crashes = CRASH in prediction.statuses and any(CRASH in violation.outcomes for violation in prediction.violations)
+    if crashes and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
         model.observe(call, Outcome(None, signal=signal.SIGSEGV))
         invocation.process.told.forget()
         yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))

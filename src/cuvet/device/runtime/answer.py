@@ -1,6 +1,7 @@
 """Answers runtime calls."""
 
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 
 from cuvet.catalog import runtime as catalog
@@ -33,7 +34,7 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         raise ProtocolError(f"{entry_point.name} has no signature {request.signature}")
     if len(request.words) != len(entry_point.signatures[request.signature].parameters):
         raise ProtocolError(f"a call of {entry_point.name} has {len(request.words)} words")
-    if not any(version.startswith(f"{request.major}.") for version in catalog().versions):
+    if not _is_known(request.major):
         raise ProtocolError(f"there is no runtime of version {request.major}")
     call = RuntimeCall.of(thread, request, entry_point)
     handler = HANDLERS.get(entry_point.name) or forward.handler(entry_point.name)
@@ -51,6 +52,11 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
     if status and entry_point.name not in ("cudaGetLastError", "cudaPeekAtLastError"):
         thread.error = status
     return status
+
+
+@cache
+def _is_known(major: int) -> bool:
+    return any(version.startswith(f"{major}.") for version in catalog().versions)
 
 
 def _ask_for_context(call: RuntimeCall) -> Steps[None]:
