@@ -16,7 +16,7 @@ from cuvet.source.paths.failures import Statuses
 from cuvet.source.paths.handles import FIRST, SIZE, Handles, root
 from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
 from cuvet.source.paths.trace import Here
-from cuvet.source.paths.world import World, _only_uses, told
+from cuvet.source.paths.world import World, _parameters_changed, told
 from cuvet.source.program import (
     OF_BUILD,
     Address,
@@ -174,18 +174,6 @@ def test_a_call_may_have_failed_in_an_arm_that_asks_for_it() -> None:
     assert not statuses.may_have_failed(KEY, ((3, 1),))
 
 
-def test_the_state_of_statuses_is_that_of_lvalues_that_matter() -> None:
-    statuses = Statuses()
-    before = statuses.state(lambda lvalue: lvalue != "%1")
-    statuses.origins["%1"] = statuses.doubtful["%1"] = KEY
-    assert statuses.state(lambda lvalue: lvalue != "%1") == before != statuses.state(lambda lvalue: True)
-    statuses.doubt(condition("", "%1"), (3, 1))
-    doubted = statuses.state(lambda lvalue: lvalue != "%1")
-    assert doubted != before
-    statuses.doubt(condition("", "%1"), (4, 1))
-    assert statuses.state(lambda lvalue: lvalue != "%1") != doubted
-
-
 # Arms.
 
 
@@ -271,7 +259,8 @@ def test_whether_arms_join_with_nothing_to_tell_them_apart() -> None:
             Edge(3, condition("", "n", text=again), True),
             Edge(3, condition("", "n", text=again), False),
         ]
-        return Arms(made).joins_alike(0, condition("", "n", text=text))
+        arms = Arms(made)
+        return arms.asks_alone(0, condition("", "n", text=text)) and not list(arms.uneven(0, lambda lvalue: True))
 
     assert alike([call("use", "s")])
     assert not alike([Assign("s", None, 10, 15)])
@@ -290,18 +279,18 @@ def test_what_can_matter_in_another_block() -> None:
     )
     arms = Arms(made)
     assert (
-        not arms.matters("%1")
-        and arms.matters("%2")
-        and arms.matters("x")
-        and arms.matters("n")
-        and arms.matters("unseen")
+        not arms.matters("%1", 3)
+        and arms.matters("%2", 3)
+        and arms.matters("x", 3)
+        and arms.matters("n", 3)
+        and arms.matters("unseen", 3)
     )
     made.blocks[0].edges = [Edge(1, condition("e"), True), Edge(2, condition("e"), False)]
-    assert not Arms(made).matters("e")
+    assert not Arms(made).matters("e", 3)
     made.blocks[3].operations.append(Escape("e", 10))
-    assert Arms(made).matters("e")
+    assert Arms(made).matters("e", 3)
     made.blocks[0].edges = [Edge(1, condition("e?"), True), Edge(2, condition("e?"), False)]
-    assert Arms(made).matters("e")
+    assert Arms(made).matters("e", 3)
 
 
 # What is left behind.
@@ -366,30 +355,30 @@ def world(handles: Handles) -> World:
     ],
 )
 def test_what_is_ended_but_was_not_seen_made_is_there(world: World, name: str, kind: type[Object]) -> None:
-    word, role, changes = world.handles.word("p"), ending(name), world.changes
+    word, role, changes = world.handles.word("p"), ending(name), len(world.changed)
     world.adopt(role, word)
     (found,) = world.model.kinds_of(word)
-    assert isinstance(found, kind) and found.alive and found.created_by is None and world.changes == changes + 1
+    assert isinstance(found, kind) and found.alive and found.created_by is None and len(world.changed) == changes + 1
     assert not isinstance(found, Allocation) or (found.size, found.variant) == (SIZE, "adopted")
     assert not isinstance(found, HostMemory) or (found.size, found.registered) == (SIZE, name == "cuMemHostUnregister")
     world.adopt(role, word)
-    assert world.changes == changes + 1 and world.model.kinds_of(word) == (found,)
+    assert len(world.changed) == changes + 1 and world.model.kinds_of(word) == (found,)
     if kind is not Stream:
         world.adopt(role, word + 8)
         world.handles.lvalues[word + 8] = "q"
         world.adopt(role, word + 8)
-        assert world.changes == changes + 1
+        assert len(world.changed) == changes + 1
     assert world.memory_at(word) is None
 
 
 def test_what_is_no_handle_of_the_program_is_not_there(world: World) -> None:
-    role, changes = ending("cuStreamDestroy"), world.changes
+    role, changes = ending("cuStreamDestroy"), len(world.changed)
     for word in (0, 5, FIRST + 16):
         world.adopt(role, word)
     world.handles.lvalues[5] = "five"
     world.adopt(role, 5)
     world.adopt(ending("cuCtxDestroy"), world.handles.word("a"))
-    assert world.changes == changes and world.model.kinds_of(world.handles.word("a")) == ()
+    assert len(world.changed) == changes and world.model.kinds_of(world.handles.word("a")) == ()
 
 
 def test_what_is_asked_of_objects_by_their_words(world: World) -> None:
@@ -425,9 +414,9 @@ def test_devices_that_are_not_known_have_numbers_of_their_own(world: World) -> N
     assert world.current_device == SOME_DEVICE and world.device(3) == 3
     first, second = world.device("a"), world.device("b")
     assert SOME_DEVICE < first < second and world.device("a") == first
-    changes = world.changes
+    changes = len(world.changed)
     world.use_device(first)
-    assert (world.current_device, world.changes) == (first, changes + 1)
+    assert (world.current_device, len(world.changed)) == (first, changes + 1)
     made(world, "cuStreamCreate", 0, 0, phStream=world.handles.word("p"))
     found = world.model.find(Kind.STREAM, world.handles.word("p"))
     assert found is not None and found.device == first
@@ -445,7 +434,23 @@ def test_which_calls_only_use_what_is_there() -> None:
         ("cuStreamDestroy", False),
         ("cuCtxSetCurrent", False),
     ):
-        assert _only_uses(driver()[name]) is uses, name
+        assert (not _parameters_changed(driver()[name])) is uses, name
+
+
+def test_what_a_call_does_more_than_to_use_objects(world: World) -> None:
+    stream, event = world.handles.word("a"), world.handles.word("p")
+    for name, given, made_there, changed in (
+        ("cuEventCreate", (0, 0), {0: event}, [event]),
+        ("cuEventRecord", (event, stream), {}, [event]),
+        ("cuStreamWaitEvent", (stream, event, 0), {}, []),
+        ("cuEventDestroy", (event,), {}, [event]),
+        ("cuCtxSetCurrent", (5,), {}, [0]),
+        ("cuStreamBeginCapture", (stream, 0), {}, [0]),
+    ):
+        before = len(world.changed)
+        written = Invoke(name, (), 10, 15)
+        world.observe(told(driver()[name], given, written, Here((0, 1, 0), (), 2)), Outcome(0, made_there))
+        assert world.changed[before:] == changed, name
 
 
 def test_a_call_is_refused_if_cuda_returns_an_error_and_nothing_else_may_happen(world: World) -> None:

@@ -32,6 +32,7 @@ def repeated(line: str, before: str = "", after: str = "") -> Callable[[int], st
 
 
 MADE, ENDED = "cudaStream_t t;\ncudaStreamCreate(&t);\n", "cudaStreamDestroy(t);\n"
+EVENT = "cudaEventCreate(&e); cudaEventRecord(e, t); cudaEventDestroy(e);"
 ALIKE = {
     "calls of others": repeated("if (a[@]) f(t); else g(t);", MADE, ENDED),
     "a call of others, or none": repeated("if (a[@]) f(t);", MADE, ENDED),
@@ -39,6 +40,25 @@ ALIKE = {
     "a launch": repeated("if (a[@]) kernel<<<1, n, 0, t>>>(p);", MADE, ENDED),
     "parts of the build": repeated("#if A@\nf(t);\n#else\ng(t);\n#endif", MADE, ENDED),
     "in blocks": repeated("{ if (a[@]) { f(t); cudaStreamSynchronize(t); } }", MADE, ENDED),
+    "an event of its own": repeated(
+        f"if (a[@]) {{ cudaEvent_t e; {EVENT} }} else {{ cudaStreamQuery(t); }}", MADE, ENDED
+    ),
+    "an event for all": repeated(f"if (a[@]) {{ {EVENT} }}", MADE + "cudaEvent_t e;\n", ENDED),
+    "several events": repeated(
+        "cudaEvent_t e@; if (a[@]) { cudaEventCreate(&e@); cudaEventRecord(e@, t); cudaEventDestroy(e@); }", MADE, ENDED
+    ),
+    "an event in a loop": repeated(
+        f"for (int i = 0; i < n; ++i) {{ if (a[@]) {{ cudaEvent_t e; {EVENT} }} }}", MADE, ENDED
+    ),
+    "a switch": lambda count: function(
+        "switch (n) {\n" + "".join(f"case {at}: g(s); break;\n" for at in range(count)) + "}\n"
+    ),
+    "a switch of events": lambda count: function(
+        "switch (n) {\n" + "".join(f"case {at}: {{ cudaEvent_t e; {EVENT} break; }}\n" for at in range(count)) + "}\n"
+    ),
+    "within one another": repeated(
+        "if (a[@]) { f(t); if (p[@]) g(t); } else if (p[@] > 1) cudaStreamQuery(t);", MADE, ENDED
+    ),
 }
 """Branches after which all is as it was."""
 OTHER = {
@@ -193,7 +213,7 @@ def test_one_path_for_several_branches_finds_what_one_for_each_finds(
     name = {"cuda": "a.cu", "c++": "a.cpp", "python": "a.py", "c#": "a.cs"}[example.language]
     monkeypatch.setattr(walk, "FEW", 0)
     together = check_source(Path(name), example.program.encode())
-    monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
+    monkeypatch.setattr(Arms, "asks_alone", lambda self, block, condition: False)
     alone = check_source(Path(name), example.program.encode())
     assert together.findings == alone.findings
     assert check_project([together]) == check_project([alone])
@@ -218,16 +238,24 @@ LINES = (
     "#if A@ || B\nf(t);\n#endif",
     "cudaStreamSynchronize(t);",
     "cudaStreamDestroy(u);",
+    "if (a[@]) { cudaEvent_t e; cudaEventCreate(&e); cudaEventRecord(e, u); cudaEventDestroy(e); }",
+    "if (a[@]) { cudaEventCreate(&v); cudaEventRecord(v, t); }",
+    "if (a[@]) cudaEventDestroy(v); else cudaEventSynchronize(v);",
+    "if (a[@]) { cudaEventCreate(&v); if (n) { cudaEventDestroy(v); } else f(v); }",
+    "switch (n) { case @: cudaStreamDestroy(u); case 9: cudaStreamQuery(u); break; default: f(u); }",
+    "switch (a[@]) { case 0: cudaEventRecord(v, t); break; case 1: { cudaEventDestroy(v); break; } default: f(t); }",
+    "if (a[@]) { u = t; f(u); u = 0; }",
+    "while (a[@]) { if (n) break; cudaEventCreate(&v); cudaEventDestroy(v); }",
 )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(120))
 def test_it_finds_the_same_in_any_order_of_branches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [each.replace("@", str(at)) for at, each in enumerate(Random(seed).choices(LINES, k=8))]
-    text = function(MADE + "cudaStream_t u;\n" + "\n".join(lines) + "\nout:\n" + ENDED)
+    text = function(MADE + "cudaStream_t u; cudaEvent_t v;\n" + "\n".join(lines) + "\nout:\n" + ENDED)
     monkeypatch.setattr(walk, "FEW", 0)
     together = checked(text)
-    monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
+    monkeypatch.setattr(Arms, "asks_alone", lambda self, block, condition: False)
     alone = checked(text)
     assert {(each.name, each.message) for each in together.findings} == {
         (each.name, each.message) for each in alone.findings

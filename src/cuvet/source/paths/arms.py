@@ -7,6 +7,8 @@ from functools import cached_property
 from cuvet.source.calls import meaning
 from cuvet.source.methods import shared_objects
 from cuvet.source.ownership import takes_over
+from cuvet.source.paths.ahead import Ahead
+from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Guards
 from cuvet.source.program import (
     OF_BUILD,
@@ -107,19 +109,38 @@ class Arms:
         so on every way out."""
         return any(not guards and start > after for guards, start in self._ends.get(lvalue, ()))
 
-    def joins_alike(self, block: int, condition: Condition) -> bool:
-        """Whether nothing but its operations can tell afterwards which arm of the block's decision was taken: nothing else asks for the
-        same, and both arms change the same lvalues."""
+    def asks_alone(self, block: int, condition: Condition) -> bool:
+        """Whether no other decision than the block's asks for the same, so that the answer is of no use further on."""
         if condition.text.startswith(OF_BUILD):
             names = names_in(condition.text.removeprefix(OF_BUILD))
-            alone = all(self._names_of_build[name] == 1 for name in names)
-        else:
-            alone = self._texts[condition.text] == 1
-        return alone and self._lvalues_in.get((block, 0), _NO_PLACES) == self._lvalues_in.get((block, 1), _NO_PLACES)
+            return all(self._names_of_build[name] == 1 for name in names)
+        return self._texts[condition.text] <= (block not in self.loops)
 
-    def matters(self, lvalue: str) -> bool:
-        """Whether what the lvalue holds can matter in another block than the one that sets it, or asks for it."""
-        return lvalue not in self._passing
+    def uneven(self, block: int, matters: Callable[[str], bool]) -> Iterator[str]:
+        """Lvalues that one arm of the block's decision changes and the other one does not, so that it has to be known of their objects
+        which arm was taken."""
+        for lvalue in self._lvalues_in.get((block, 0), _NO_PLACES) ^ self._lvalues_in.get((block, 1), _NO_PLACES):
+            if matters(lvalue) or (lvalue[0] != "%" and root(lvalue) in self._copied):
+                yield lvalue
+
+    def matters(self, lvalue: str, block: int) -> bool:
+        """Whether what the lvalue holds can matter from that block on."""
+        return lvalue not in self._passing and self.ahead.names(block, lvalue)
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        return Ahead(self._function)
+
+    @cached_property
+    def loops(self) -> frozenset[int]:
+        """Where they begin."""
+        return frozenset(edge.target for block in self._function.blocks for edge in block.edges if edge.kind == "back")
+
+    @cached_property
+    def _copied(self) -> frozenset[str]:
+        """Variables of which another one may hold the same."""
+        values = (each.value for each in self._function.operations if isinstance(each, Assign))
+        return frozenset(root(lvalue_of(value)) for value in values)
 
     @cached_property
     def _conditions(self) -> list[Condition]:
@@ -129,7 +150,9 @@ class Arms:
 
     @cached_property
     def _texts(self) -> Counter[str]:
-        return Counter(condition.text for condition in self._conditions)
+        """What begins a loop is asked anew each time."""
+        blocks = (block for at, block in enumerate(self._function.blocks) if at not in self.loops and block.edges)
+        return Counter(asked.text for block in blocks if (asked := block.edges[0].condition) is not None)
 
     @cached_property
     def _names_of_build(self) -> Counter[str]:

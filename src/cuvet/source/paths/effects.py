@@ -1,6 +1,7 @@
 """What the operations on a path do: to the variables, and, through the model, to CUDA's objects."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -33,6 +34,20 @@ from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
 
 
+@dataclass(slots=True, frozen=True)
+class Mark:
+    """What a path knew when it came to a decision."""
+
+    words: dict[str, int]
+    lent: dict[str, frozenset[int]]
+    origins: dict[str, Key]
+    doubtful: dict[str, Key]
+    views: set[str]
+    escaped: set[int]
+    newest: int
+    counts: tuple[int, int, int, SourceCall | None]
+
+
 class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
 
@@ -48,24 +63,67 @@ class Effects:
         self.left: list[Left] = []
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
-        self._lent: dict[str, set[int]] = {}
+        self._lent: dict[str, frozenset[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
         self._unchecked: set[int] = set()
         """Made by calls whose status nobody looked at."""
 
-    def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
-        """What the path knows, as far as lvalues are concerned that matter: equal at two of its steps if nothing changed in between."""
-        words = {lvalue: word for lvalue, word in self.handles.words.items() if matters(lvalue)}
-        return (
-            words,
-            {word for word in words.values() if word in self.handles.escaped},
-            {lvalue: given for lvalue, given in self._lent.items() if matters(lvalue)},
-            {lvalue for lvalue in self._views if matters(lvalue)},
-            self.statuses.state(matters),
-            self._ended_context.by,
-            (self.world.changes, len(self.world.broken), len(self.left)),
+    def mark(self) -> Mark:
+        """What the path knows now."""
+        handles, statuses = self.handles, self.statuses
+        return Mark(
+            handles.words.copy(),
+            self._lent.copy(),
+            statuses.origins.copy(),
+            statuses.doubtful.copy(),
+            self._views.copy(),
+            handles.escaped.copy(),
+            handles.newest,
+            self._counts(),
         )
+
+    def back_to(self, mark: Mark) -> None:
+        """The variables hold again what they held then."""
+        self.handles.words, self.handles.escaped = mark.words, mark.escaped
+        self.statuses.origins, self.statuses.doubtful = mark.origins, mark.doubtful
+        self._lent, self._views = mark.lent, mark.views
+
+    def is_as_at(self, mark: Mark, matters: Callable[[str], bool], less: bool = False) -> bool:
+        """Whether nothing was learned and nothing happened since, as far as lvalues are concerned that matter from here on. Objects that
+        were made since have ended, or are known elsewhere. With ``less``, also where less is known."""
+        handles, world, statuses = self.handles, self.world, self.statuses
+        changed = world.changed[mark.counts[0] :]
+        if self._counts()[1:] != mark.counts[1:] or any(word <= mark.newest for word in changed):
+            return False
+        escaped = set() if less else {word for word in handles.escaped ^ mark.escaped if FIRST <= word <= mark.newest}
+        if escaped and any(matters(lvalue) for lvalue, word in handles.words.items() if word in escaped):
+            return False
+        known = (statuses.origins.items() ^ mark.origins.items()) | (statuses.doubtful.items() ^ mark.doubtful.items())
+        if any(matters(lvalue) for lvalue in {lvalue for lvalue, _ in known} | (self._views ^ mark.views)):
+            return False
+        lent, words = self._lent.items() ^ mark.lent.items(), handles.words.items() ^ mark.words.items()
+        return not any(matters(lvalue) or any(map(world.is_lost_with, given)) for lvalue, given in lent) and not any(
+            world.is_lost_with(word)
+            or (
+                matters(lvalue) and not self._is_only_named(lvalue, mark) and not (less and lvalue not in handles.words)
+            )
+            for lvalue, word in words
+        )
+
+    def _is_only_named(self, lvalue: str, mark: Mark) -> bool:
+        """Whether an lvalue that was not set before has a word now, of which nothing is known."""
+        word = self.handles.words.get(lvalue, 0)
+        return (
+            lvalue not in mark.words
+            and word > mark.newest
+            and self.handles.lvalues.get(word) == lvalue
+            and word not in self.handles.escaped
+            and not self.world.model.kinds_of(word)
+        )
+
+    def _counts(self) -> tuple[int, int, int, SourceCall | None]:
+        return len(self.world.changed), len(self.world.broken), len(self.left), self._ended_context.by
 
     def operate(self, operation: Operation, here: Here) -> None:
         if isinstance(operation, Assign):
@@ -318,7 +376,7 @@ class Effects:
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
                 self._give(value, written=True)
                 if takes:
-                    handles.escaped |= self._lent.get(lvalue_of(value), set())  # an object made of it is kept
+                    handles.escaped |= self._lent.get(lvalue_of(value), frozenset())  # an object made of it is kept
             elif isinstance(value, str):
                 handles.give_parts(value)
                 self._forget_constant(value)
@@ -328,7 +386,7 @@ class Effects:
         handles.give(operation.receiver, written=True)
         if operation.result:
             handles.words[operation.result] = handles.fresh()
-            self._lent[operation.result] = given - {0}
+            self._lent[operation.result] = frozenset(given - {0})
             if is_view(operation.name):
                 self._views.add(operation.result)
 

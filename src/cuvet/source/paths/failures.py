@@ -1,7 +1,5 @@
 """Which lvalues of a path tell whether a call of CUDA failed."""
 
-from collections.abc import Callable
-
 from cuvet.source.paths.trace import Guards, Key
 from cuvet.source.program import Condition
 
@@ -27,13 +25,6 @@ class Statuses:
                 statuses.pop(lvalue, None)
             else:
                 statuses[lvalue] = key
-
-    def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
-        """What is known of the lvalues that matter; equal where nothing was learned in between."""
-        known = (
-            {lvalue: key for lvalue, key in each.items() if matters(lvalue)} for each in (self.origins, self.doubtful)
-        )
-        return (*known, sum(map(len, self.doubted.values())))
 
     def of(self, lvalue: str) -> Key | None:
         """The call whose status, or what was made of it, the lvalue holds."""

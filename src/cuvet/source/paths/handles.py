@@ -24,13 +24,13 @@ class Handles:
         self.words: dict[str, int] = {}
         self.lvalues: dict[int, str] = {}
         self.escaped: set[int] = set()
-        self._newest = FIRST
+        self.newest = FIRST
         self._wholes: set[str] = set()
         """Lvalues of which parts were set."""
 
     def fresh(self) -> int:
-        self._newest += _APART
-        return self._newest
+        self.newest += _APART
+        return self.newest
 
     def word(self, value: Value) -> int:
         """The word of a value; an lvalue that was never set gets one."""
@@ -55,9 +55,9 @@ class Handles:
             return value
         return self.words.get(value) if isinstance(value, str) else None
 
-    def held(self, lvalue: str) -> set[int]:
+    def held(self, lvalue: str) -> frozenset[int]:
         """What the lvalue and its parts hold."""
-        return {self.words[name] for name in self._within(lvalue)}
+        return frozenset(self.words[name] for name in self._within(lvalue))
 
     def set(self, lvalue: str, word: int | None) -> None:
         """The lvalue holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""

@@ -10,14 +10,16 @@ whether that holds for the calls that a finding is about.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
+from typing import TypeVar
 
 from cuvet.source.paths.arms import Arm, Arms
-from cuvet.source.paths.effects import Effects
+from cuvet.source.paths.effects import Effects, Mark
 from cuvet.source.paths.handles import FIRST
 from cuvet.source.paths.trace import Here, Key
 from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
@@ -64,20 +66,28 @@ class Alternative:
 
 
 _step = attrgetter("step")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(slots=True)
 class _Open:
-    """A decision of which an arm is being followed, and the state before it."""
+    """A decision of which an arm is being followed that ends at block ``join``, and what was known before it. If that is not the arm that
+    the first path takes, it is the ``other``, and what the path has noted can be undone down to ``noted``."""
 
     decision: Decision
-    state: tuple[object, ...]
+    join: int
+    before: Mark
+    answered: int
+    noted: int
+    other: bool
 
 
 class Path:
     """One path through a function. It takes the ``alternatives``, by their decisions: the first that it comes to, and further ones as long
-    as each arm joins the path ``first`` again with nothing changed by either; both have to look for ``joins``. What comes before the first
-    of them is not judged again: the calls that CUDA refuses there are known from ``first``. With calls that fail it takes one."""
+    as each arm joins the path ``first`` again with nothing changed by either; both have to look for ``joins``. After such an arm the path
+    goes back, takes the one that ``first`` takes, and is as if it had not been in the other. What comes before the first of them is not
+    judged again: the calls that CUDA refuses there are known from ``first``. With calls that fail it takes one."""
 
     def __init__(
         self,
@@ -102,9 +112,9 @@ class Path:
         """Those of the ``alternatives`` that were taken."""
         self.apart: set[Decision] = set()
         """Those of them after which the path did not come together with the first one."""
-        self.joins: dict[Decision, int] = {}
-        """By decision, the block at which its arm ended with nothing changed."""
-        self.loops = {edge.target for block in function.blocks for edge in block.edges if edge.kind == "back"}
+        self.joins: dict[Decision, bool] = {} if first is None else first.joins
+        """By decision, whether the arm that is taken if it is not taken otherwise ends with nothing changed."""
+        self.loops = arms.loops
         self.known: set[Arm] = set()
         """Arms that were taken because something is known that decides so."""
         self.chosen: set[Arm] = set()
@@ -115,43 +125,66 @@ class Path:
         self._first = first
         self._looks_for_joins = joins
         self._open: list[_Open] = []
-        self._answers: dict[str, list[Taken]] = {}
+        self._noted: list[Callable[[], object]] = []
+        """What undoes what was noted since an arm was taken otherwise."""
+        self._passes: dict[int, int] = {}
+        """How often each block was passed."""
+        self._answers: dict[str, tuple[Taken, ...]] = {}
         """By its text, the decisions on a condition: the newest, and the newest on another than that."""
-        self._of_build: dict[str, list[Taken]] = {}
+        self._answered = 0
+        """How many decisions were taken on conditions that others ask for, too."""
+        self._of_build: dict[str, tuple[Taken, ...]] = {}
         """By the names in it, the decisions of #if."""
 
     def run(self) -> None:
-        at = 0
-        passes: dict[int, int] = {}
-        while self.steps < self._most_steps and passes.get(at, 0) < _MOST_PASSES:
+        at, blocks, passes = 0, self.function.blocks, self._passes
+        while at >= 0 and self.steps < self._most_steps and passes.get(at, 0) < _MOST_PASSES:
+            again = self._join(at) if self._open else None
+            if again is not None:
+                at = self._onward(*again)
+                continue
+            if self._looks_for_joins and self._first is not None and not self._waiting and not self.apart:
+                return  # from here on it is as the first one
             count = passes.get(at, 0)
-            passes[at] = count + 1
-            block = self.function.blocks[at]
-            if self._open:
-                self._join(at, {guard[0] for guard in block.guards})
+            self._note(passes, at, count + 1)
+            block = blocks[at]
             self.steps += 1  # a block without operations is work too
             for index, operation in enumerate(block.operations):
                 self.steps += 1
                 self.effects.operate(operation, Here((at, index, count), block.guards, self.steps))
                 if isinstance(operation, Return):
                     return
-            arm = self._decide(at, count, block.edges)
-            if arm < 0 or (block.edges[arm].kind == "back" and count >= _MOST_TURNS):
-                return
-            at = block.edges[arm].target
+            at = self._onward(at, count)
 
-    def _join(self, at: int, around: set[int]) -> None:
-        """The path comes to block ``at``, which is not in the arms of decisions other than ``around``."""
-        while self._open and self._open[-1].decision[0] not in around:
+    def _onward(self, at: int, count: int) -> int:
+        """The block that comes after this one; -1 if there is none."""
+        edges = self.function.blocks[at].edges
+        arm = self._decide(at, count, edges)
+        if arm < 0 or (edges[arm].kind == "back" and count >= _MOST_TURNS):
+            return -1
+        return edges[arm].target
+
+    def _join(self, at: int) -> Decision | None:
+        """The path comes to block ``at``. If an arm ends there that was taken otherwise and changed nothing, no more than the other one
+        does: the decision, which is to be taken anew."""
+        while self._open and self._open[-1].join == at:
             ended = self._open.pop()
-            same = ended.state == self.effects.state(self.arms.matters)
-            if self._first is None:
-                if same:
-                    self.joins[ended.decision] = at
-            elif same and self._first.joins.get(ended.decision) == at:
-                self.apart.discard(ended.decision)
-            else:
-                self._waiting.clear()
+            matters = partial(self.arms.matters, block=at)
+            same = ended.answered == self._answered
+            if not ended.other:
+                self.joins.setdefault(ended.decision, same and self.effects.is_as_at(ended.before, matters))
+            elif same and self.joins.get(ended.decision) and self._changed_nothing(ended, matters):
+                self.effects.back_to(ended.before)
+                while len(self._noted) > ended.noted:
+                    self._noted.pop()()
+                return ended.decision
+        return None
+
+    def _changed_nothing(self, ended: _Open, matters: Callable[[str], bool]) -> bool:
+        """Whether whatever can be said after the arm is said after the one that the first path takes."""
+        held, uneven = self.effects.handles.held, self.arms.uneven(ended.decision[0], matters)
+        same = self.effects.is_as_at(ended.before, matters, less=True)
+        return same and not any(held(lvalue.removesuffix(".")) for lvalue in uneven)
 
     # Decisions.
 
@@ -163,7 +196,7 @@ class Path:
         known = self._known(condition, at)
         if at in self.loops and count > 1 and known is edges[0].truth:
             known = None  # what ends the loop may be in an arm that the path does not take
-        other = None if self._open and self._first is not None else self._waiting.pop((at, count), None)
+        other = self._other_arm((at, count))
         if other is not None:
             arm = self._take(other)
         elif known is not None:
@@ -173,12 +206,22 @@ class Path:
         truth = edges[arm].truth
         if other is None:
             self._remember_other_arm((at, count), arm, condition, known is None)
-        if self._looks_for_joins and (other is not None or self._first is None):
+        if self._looks_for_joins:
             self._enter(other, (at, count), condition if known is None else None)
-        self._note(Taken(at, arm, condition, truth, self.steps, known is None, count))
+        if other is not None:
+            self.apart.add(other.decision)
+            self._noted.append(partial(self.apart.discard, other.decision))
+        self._note_decision(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
             self._learn(condition, truth, (at, arm))
         return arm
+
+    def _other_arm(self, decision: Decision) -> Alternative | None:
+        """The alternative that is to be taken there. Where several are taken, each is only taken in the arms that lead to it."""
+        other = self._waiting.get(decision)
+        if other is None or (self._looks_for_joins and {each.decision for each in other.after} != self.apart):
+            return None
+        return self._waiting.pop(decision)
 
     def _take(self, other: Alternative) -> int:
         """The arm, of a decision that is taken otherwise than on the first path."""
@@ -187,15 +230,16 @@ class Path:
             world.judging = True
             world.refused = {step for step in world.refused if step <= self.steps}
         self.otherwise[other.decision] = other
-        self.apart.add(other.decision)
         return other.arm
 
     def _enter(self, other: Alternative | None, decision: Decision, condition: Condition | None) -> None:
         """An arm of the decision begins. ``condition``: what it asks, if nothing is known about it."""
-        if condition is not None and self.arms.joins_alike(decision[0], condition):
-            self._open.append(_Open(decision, self.effects.state(self.arms.matters)))
-        elif other is not None:
-            self._waiting.clear()
+        if other is None and (decision in self.joins or (self._first is not None and not self.apart)):
+            return
+        join = self.arms.ahead.join(decision[0])
+        if join >= 0 and condition is not None and self.arms.asks_alone(decision[0], condition):
+            mark, noted = self.effects.mark(), len(self._noted)
+            self._open.append(_Open(decision, join, mark, self._answered, noted, other is not None))
 
     def between(self, since: int, until: float = inf) -> Iterator[Taken]:
         """The decisions that are taken at steps from ``since`` to before ``until``."""
@@ -204,19 +248,29 @@ class Path:
                 return
             yield self.taken[at]
 
-    def _note(self, taken: Taken) -> None:
+    def _note(self, table: dict[_K, _V], key: _K, value: _V) -> None:
+        if self.apart:
+            undo = partial(table.__setitem__, key, table[key]) if key in table else partial(table.pop, key)
+            self._noted.append(undo)
+        table[key] = value
+
+    def _note_decision(self, taken: Taken) -> None:
         self.taken.append(taken)
-        (self.chosen if taken.free else self.known).add((taken.block, taken.arm))
+        arm, arms = (taken.block, taken.arm), self.chosen if taken.free else self.known
+        if self.apart:
+            self._noted.append(self.taken.pop)
+            if arm not in arms:
+                self._noted.append(partial(arms.discard, arm))
+        arms.add(arm)
         condition = taken.condition
         if condition is None:
             return
-        answers = self._answers.setdefault(condition.text, [])
-        if answers and answers[-1].condition is condition:
-            answers.pop()
-        answers.append(taken)
+        self._answered += not self.arms.asks_alone(taken.block, condition)
+        others = (each for each in self._answers.get(condition.text, ()) if each.condition is not condition)
+        self._note(self._answers, condition.text, (*others, taken)[-2:])
         if condition.text.startswith(OF_BUILD):
             for name in names_in(condition.text.removeprefix(OF_BUILD)):
-                self._of_build.setdefault(name, []).append(taken)
+                self._note(self._of_build, name, (*self._of_build.get(name, ()), taken))
 
     def _preferred(self, at: int, count: int) -> int:
         """The first arm, unless it leaves early; out of a loop that was run once."""
@@ -294,19 +348,21 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
     order = {each: at for at, each in enumerate(dict.fromkeys(first.alternatives))}
     waiting = dict.fromkeys(order)
     seen = {each.decision for each in order}
+    joined: set[Decision] = set()
     others: list[tuple[int, Path]] = []
     while waiting and budget > 0:
         alternative = next(iter(waiting))
-        alone = alternative.failing or alternative.after or not many
-        together = [alternative] if alone else [each for each in waiting if not each.failing and not each.after]
-        taken = {each.decision: each for each in (*alternative.after, *together)}
+        alone = bool(alternative.failing) or not many
+        together = [alternative] if alone else [each for each in waiting if _goes_with(each, alternative, joined)]
+        taken = {each.decision: each for one in together for each in (*one.after, one)}
         path = Path(function, summaries, arms, budget, taken, first, joins=not alone)
         path.run()
         budget -= path.steps
-        took = (alternative, *path.otherwise.values())
-        others.append((max(order[each] for each in took), path))
-        for each in took:
-            waiting.pop(each, None)
+        took = list(path.otherwise.values())
+        joined.update(path.otherwise.keys() - path.apart)
+        others.append((max((order[each] for each in took if each.decision in path.apart), default=-1), path))
+        for each in waiting.keys() & took or {alternative}:
+            waiting.pop(each)
         for each in path.alternatives if not alternative.failing else ():
             if (
                 not each.decision[1] and each.decision not in seen
@@ -316,3 +372,10 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
                 waiting[each] = None
     others.sort(key=itemgetter(0))
     return [first, *(path for _, path in others)], budget > 0
+
+
+def _goes_with(each: Alternative, alternative: Alternative, joined: set[Decision]) -> bool:
+    """Whether both can be tried on one path. Arms of decisions that have ``joined`` can be taken on the way to others."""
+    if each.failing:
+        return False
+    return each.after == alternative.after or all(before.decision in joined for before in each.after)

@@ -1,11 +1,12 @@
 """CUDA as a path sees it: the model that the path's calls are told to, and the rules that they break."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
 from cuvet.catalog.kinds import ALLOCATIONS, FUNCTIONS
 from cuvet.catalog.results import UNKNOWN
+from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.model import Call, Model, Object, Outcome
 from cuvet.model.objects import CLASSES, Allocation, HostMemory
 from cuvet.rules.rule import Violation
@@ -15,6 +16,7 @@ from cuvet.source.paths.trace import Broken, Here, Key, SourceCall
 from cuvet.source.program import Invoke, Value
 
 _USES = frozenset({Verb.USES, Verb.READS, Verb.WRITES, Verb.ON, Verb.WAITS, Verb.BLOCKS, Verb.QUERIES})
+_OF_ONE = MAKES | ENDS | {Verb.RECORDS, Verb.RELEASES, Verb.REGISTERS}
 FAILED = UNKNOWN
 """The status of a call that fails on a path."""
 
@@ -30,8 +32,8 @@ class World:
         self.judging = True
         self.made_by: dict[int, Key] = {}
         self.broken: list[Broken] = []
-        self.changes = 0
-        """How often something happened that is more than a use of objects."""
+        self.changed: list[int] = []
+        """The words of the objects to which more happened than that they were used; 0 if it is more than one object that changed."""
         self._devices: dict[int, int] = {}
         self.use_device(SOME_DEVICE)
 
@@ -41,7 +43,7 @@ class World:
                 self.report(violation, call)
                 if is_refused(violation):
                     self.refused.add(call.step)
-        self.changes += not _only_uses(call.entry_point)
+        self.changed += _changed(call, outcome)
         self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
 
     def report(self, violation: Violation, call: SourceCall, unless: SourceCall | None = None) -> None:
@@ -56,7 +58,7 @@ class World:
         if kind in ALLOCATIONS:
             if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:
                 return
-            self.changes += 1
+            self.changed.append(word)
             if kind is Kind.MEMORY:
                 memory = model.table.add(Allocation, kind, word, 0)
                 memory.size, memory.variant = SIZE, "adopted"
@@ -66,7 +68,7 @@ class World:
                 pinned.size, pinned.registered = SIZE, role.verb is Verb.UNREGISTERS
                 model.host_memory.add(pinned)
         elif kind not in (Kind.CONTEXT, Kind.DEVICE, Kind.NONE):
-            self.changes += 1
+            self.changed.append(word)
             model.table.add(CLASSES.get(kind, Object), kind, word, 0)
 
     def memory_at(self, word: int) -> Object | None:
@@ -90,6 +92,12 @@ class World:
         held = [each for each in self.model.kinds_of(word) if each.kind is Kind.STREAM]
         return bool(held) and not any(each.alive for each in held)
 
+    def is_lost_with(self, word: int | None) -> bool:
+        """Whether an object is there that was seen made, and that nobody else knows: it is missed when no lvalue holds the word."""
+        if word is None or word not in self.made_by or word in self.handles.escaped:
+            return False
+        return any(held.alive for held in self.model.kinds_of(word))
+
     def is_dead(self, word: int) -> bool:
         return any(not held.alive for held in self.model.kinds_of(word))
 
@@ -104,19 +112,37 @@ class World:
     def use_device(self, device: int) -> None:
         """Make the device's primary context current."""
         self.current_device = device
-        self.changes += 1
+        self.changed.append(0)
         retain, current = driver()["cuDevicePrimaryCtxRetain"], driver()["cuCtxSetCurrent"]
         handle = (1 << 40) + (device << 8)
         self.model.observe(Call(retain, (1, device)), Outcome(0, {0: handle}))
         self.model.observe(Call(current, (handle,)), Outcome(0))
 
 
+def _changed(call: SourceCall, outcome: Outcome) -> Iterator[int]:
+    """The words of the objects to which the call does more than to use them; 0 for everything else that it changes."""
+    for index, parent in _parameters_changed(call.entry_point):
+        yield 0 if index < 0 else outcome.outputs.get(index, call.args[index])
+        if parent >= 0:
+            yield call.args[parent]
+
+
 @cache
-def _only_uses(entry_point: EntryPoint) -> bool:
-    """Whether a call makes, ends, records and sets nothing: what it does shows in no rule that source code can show."""
-    return all(
-        role.verb in _USES or (role.verb is Verb.LAUNCHES and role.kind in FUNCTIONS) for role in entry_point.roles
+def _parameters_changed(entry_point: EntryPoint) -> tuple[tuple[int, int], ...]:
+    """Those that name an object which is more than used, and the object that it belongs to; -1 where there is none."""
+    index = entry_point.index
+    return tuple(
+        (index.get(role.parameter, -1) if _is_about_one(role) else -1, index.get(role.parent, -1))
+        for role in entry_point.roles
+        if role.verb not in _USES and not (role.verb is Verb.LAUNCHES and role.kind in FUNCTIONS)
     )
+
+
+def _is_about_one(role: Role) -> bool:
+    """Whether what happens concerns nothing but the object that the parameter names."""
+    if role.kind is Kind.CONTEXT or role.field or role.count or role.when:
+        return False
+    return role.verb in _OF_ONE or (role.verb is Verb.RETURNS and role.kind in FUNCTIONS)
 
 
 def told(
