@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cuvet.analysis import analyze
-from cuvet.device.kernels import Program, Way, follow
+from cuvet.kernels import Program, Way, follow
 
 from ..corpus.facts import compile_programs
 from .support import NVCC, SHARED_RUNTIME, Device

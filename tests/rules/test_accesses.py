@@ -8,7 +8,7 @@ import pytest
 
 from cuvet.catalog import driver
 from cuvet.model import Call
-from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.rules.mappings import first_hole, mappings, touching
 
 HOST, DEVICE, ARRAY, UNIFIED = 1, 2, 3, 4

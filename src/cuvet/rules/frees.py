@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
-from cuvet.rules.accesses import array_at
+from cuvet.model.accesses import array_at
 
 ENTRY_POINTS = frozenset({"cuMemFree", "cuMemFreeAsync", "cuMemFreeHost"})
 

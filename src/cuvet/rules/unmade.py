@@ -8,7 +8,7 @@ from cuvet.catalog import status_name
 from cuvet.catalog.kinds import LIBRARY_HANDLES
 from cuvet.catalog.roles import MAKES, Kind, Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import NAMES
 
 _MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}

@@ -7,7 +7,7 @@ from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import results as status
 from cuvet.device.driver.function import Kernel
 from cuvet.device.invocation import Invocation
-from cuvet.device.kernels import PAGE_BITS, Dimensions, Way, follow
+from cuvet.kernels import PAGE_BITS, Dimensions, Way, follow
 from cuvet.model import Allocation, Call, Context, Outcome
 from cuvet.rules.mappings import mappings
 

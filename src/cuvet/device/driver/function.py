@@ -7,9 +7,9 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts
 from cuvet.device.invocation import Invocation, do_nothing, gives, require
-from cuvet.device.kernels import MOST_STEPS, Program, Way
 from cuvet.device.protocol import Steps
 from cuvet.image.cubin import DeviceCode, KernelInfo
+from cuvet.kernels import MOST_STEPS, Program, Way
 
 
 @dataclass(slots=True, eq=False)

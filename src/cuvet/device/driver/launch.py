@@ -6,8 +6,8 @@ from cuvet.device.driver.function import Kernel, dynamic_limit
 from cuvet.device.driver.graph import enqueue
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read, read_words, require
-from cuvet.device.kernels import Dimensions
 from cuvet.device.protocol import Steps
+from cuvet.kernels import Dimensions
 
 _BUFFER, _BUFFER_SIZE = 1, 2
 """CU_LAUNCH_PARAM_BUFFER_POINTER and CU_LAUNCH_PARAM_BUFFER_SIZE."""

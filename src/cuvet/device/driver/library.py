@@ -17,12 +17,12 @@ from cuvet.device.invocation import (
     require,
     write_word,
 )
-from cuvet.device.kernels import Program
 from cuvet.device.protocol import Steps
 from cuvet.image import cubin, elf, fatbin, ptx
 from cuvet.image.cubin import DeviceCode
 from cuvet.image.entries import Entry
 from cuvet.image.errors import ImageError
+from cuvet.kernels import Program
 
 _MOST_TEXT = 64 << 20
 _MOST_BYTES = 4 << 30

@@ -1,6 +1,6 @@
 from cuvet.catalog import EntryPoint, status_name
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import COPIES, SETS
+from cuvet.model.accesses import COPIES, SETS
 from cuvet.rules.lifecycle import NAMES, place
 from cuvet.rules.occasions import after_failure
 from cuvet.rules.rule import CallRule, Violations

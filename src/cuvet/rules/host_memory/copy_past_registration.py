@@ -1,5 +1,5 @@
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import accesses
+from cuvet.model.accesses import accesses
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CallRule, Violations
 

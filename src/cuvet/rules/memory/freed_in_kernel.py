@@ -1,6 +1,6 @@
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import pinned_at
+from cuvet.model.accesses import pinned_at
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CallRule, Violations
 

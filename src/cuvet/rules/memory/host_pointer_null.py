@@ -1,5 +1,5 @@
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import COPIES, accesses
+from cuvet.model.accesses import COPIES, accesses
 from cuvet.rules.rule import CallRule, Violations
 
 

@@ -1,5 +1,5 @@
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
+from cuvet.model.accesses import COPIES, SETS, Access, accesses, pinned_at
 from cuvet.rules.rule import CallRule, Violations
 
 

@@ -1,6 +1,6 @@
 from cuvet.model import Allocation, Call, Context, ModelView, Stream
+from cuvet.model.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
 from cuvet.model.naming import member
-from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
 from cuvet.rules.rule import CallRule, Violations
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, Call, ModelView, Object
+from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.model.objects import GraphExec
-from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, CallRule, Violations
 

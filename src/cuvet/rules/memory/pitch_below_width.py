@@ -1,6 +1,6 @@
 from cuvet.model import Call, ModelView
+from cuvet.model.accesses import Rows, rows
 from cuvet.model.precedence import Stage
-from cuvet.rules.accesses import Rows, rows
 from cuvet.rules.rule import CallRule, Violations
 
 _MEASURED = frozenset(

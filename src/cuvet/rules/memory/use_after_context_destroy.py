@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView, Object
-from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
+from cuvet.model.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.rule import CRASH, CallRule, Violations

@@ -1,5 +1,5 @@
 from cuvet.model import Call, ModelView
-from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
+from cuvet.model.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, CallRule, Violations
 

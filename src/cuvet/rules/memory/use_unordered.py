@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Verb
 from cuvet.model import Allocation, Call, ModelView
-from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CallRule, Violations
 

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.model import Allocation, Call, ModelView
+from cuvet.model.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.model.naming import member
-from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import CallRule, Violations
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from cuvet.device.kernels.text import Address, Function, Instruction, Operand, Program
-from cuvet.device.kernels.values import Block, Pointer, Value
+from cuvet.kernels.text import Address, Function, Instruction, Operand, Program
+from cuvet.kernels.values import Block, Pointer, Value
 
 _MOST_FRAMES = 16
 

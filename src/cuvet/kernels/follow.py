@@ -3,10 +3,10 @@ the grid, and what is computed from these. What is loaded from memory is not kno
 
 from dataclasses import dataclass
 
-from cuvet.device.kernels.instructions import EFFECTS
-from cuvet.device.kernels.text import Function, Instruction, Program
-from cuvet.device.kernels.thread import Ended, Frame, Thread
-from cuvet.device.kernels.values import Block
+from cuvet.kernels.instructions import EFFECTS
+from cuvet.kernels.text import Function, Instruction, Program
+from cuvet.kernels.thread import Ended, Frame, Thread
+from cuvet.kernels.values import Block
 
 PAGE_BITS = 21
 """Memory is mapped in units of 2 MiB (cuMemGetAllocationGranularity): of several accesses to one, the first says it all."""

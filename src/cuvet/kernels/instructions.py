@@ -3,9 +3,9 @@
 import operator
 from collections.abc import Callable
 
-from cuvet.device.kernels.text import Instruction, Operand
-from cuvet.device.kernels.thread import Ended, Thread
-from cuvet.device.kernels.values import TYPES, Pointer, Type, Value
+from cuvet.kernels.text import Instruction, Operand
+from cuvet.kernels.thread import Ended, Thread
+from cuvet.kernels.values import TYPES, Pointer, Type, Value
 
 Effect = Callable[[Thread, Instruction], None]
 TRAP = 719
