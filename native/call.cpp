@@ -257,8 +257,9 @@ void Call::enter() {
     if (entry_point_.flags & COPIES_ARGUMENTS && arguments_matter()) look_at_arguments();
 
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
-    const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
+    const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_ || record_accesses;
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
+    if (record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything)
         store(NOT_RETURNED, with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
@@ -382,7 +383,8 @@ void Call::store(uint32_t status, uint32_t stack) {
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
     const uint32_t pointers_bytes = pointer_count_ * 8u;
     const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
-    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_);
+    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) +
+                                (record_accesses ? most_argument_bytes(entry_point_) : 0);
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;
     if (dropped_) return;
@@ -403,7 +405,9 @@ void Call::store(uint32_t status, uint32_t stack) {
     memcpy(at += arguments_bytes, fields.objects, objects_bytes);
     memcpy(at += objects_bytes, fields.outputs, outputs_bytes);
     memcpy(at += outputs_bytes, pointers_, pointers_bytes);
-    record->input_bytes = write_inputs(entry_point_, words_, structs_, at + pointers_bytes);
+    record->input_bytes = write_inputs(entry_point_, words_, structs_, at += pointers_bytes);
+    if (record_accesses && entry_point_.flags & COPIES_ARGUMENTS)
+        record->input_bytes += write_arguments(thread_, entry_point_, words_, at + record->input_bytes);
     publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
     if (enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
     record_ = record;

@@ -1,4 +1,5 @@
 #include "inputs.h"
+#include "loaded.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,6 +137,72 @@ void write_image(Thread* thread, uint64_t address, uint64_t number, bool also_te
     const uint32_t got = static_cast<uint32_t>(read_carefully(address, image, length));
     if (got < length) memset(image + got, 0, length - got);
     publish(thread, record, bytes, RecordType::IMAGE, terminated ? 1 : 0);
+}
+
+// Of text up to its NUL, which is in the first `most` bytes.
+uint64_t text_bytes(uint64_t address, uint64_t most) {
+    char page[PAGE];
+    for (uint64_t at = 0; at < most; at += PAGE) {
+        const uint64_t got = read_carefully(address + at, page, PAGE);
+        if (const void* end = memchr(page, 0, got)) return at + static_cast<uint64_t>(static_cast<const char*>(end) - page);
+    }
+    return most;
+}
+
+constexpr uint32_t FATBIN_WRAPPER = 0x466243B1, FATBIN = 0xBA55ED50, ELF = 0x464C457F;
+constexpr uint32_t CODE_PIECE = 32768;
+
+// Where a fat binary lies that a wrapper points to (the CUDA runtime gives the driver such), else the address itself.
+uint64_t unwrapped(uint64_t address) {
+    struct {
+        uint32_t magic, version;
+        uint64_t data;
+    } wrapper;
+    const bool wrapped =
+        read_carefully(address, &wrapper, sizeof wrapper) == sizeof wrapper && wrapper.magic == FATBIN_WRAPPER;
+    return wrapped ? wrapper.data : address;
+}
+
+// How long an image is: a fat binary, an ELF file, or text. 0 if that cannot be told, or it is too long.
+uint64_t code_bytes(uint64_t address) {
+    unsigned char start[64];
+    if (read_carefully(address, start, sizeof start) < sizeof start) return 0;
+    const auto number = [&](int at, size_t bytes) {
+        uint64_t value = 0;
+        memcpy(&value, start + at, bytes);
+        return value;
+    };
+    uint64_t total = 0;
+    if (number(0, 4) == FATBIN) {
+        total = number(6, 2) + number(8, 8);
+    } else if (number(0, 4) == ELF) {
+        const uint64_t segments = number(32, 8) + number(54, 2) * number(56, 2);
+        const uint64_t sections = number(40, 8) + number(58, 2) * number(60, 2);
+        total = segments > sections ? segments : sections;
+    } else if (is_text(address)) {
+        bool terminated;
+        total = readable_bytes(address, &terminated);
+        if (terminated) total = text_bytes(address, total);
+    }
+    return total <= MOST_IMAGE ? total : 0;
+}
+
+void write_code_at(Thread* thread, uint64_t number, uint64_t address, uint64_t total) {
+    File file;
+    const bool in_file = file_at(reinterpret_cast<const void*>(address), &file);
+    for (uint64_t offset = 0; offset == 0 || (!in_file && offset < total); offset += CODE_PIECE) {
+        const uint64_t rest = total - offset;
+        const uint32_t length = in_file ? 0 : static_cast<uint32_t>(rest < CODE_PIECE ? rest : CODE_PIECE);
+        const CodeFields fields = {number, thread->id, length, address, total, offset};
+        const uint32_t bytes = padded(sizeof(RecordHeader) + sizeof fields + length);
+        char* record = static_cast<char*>(reserve(thread, bytes));
+        if (!record) return;
+        memcpy(record + sizeof(RecordHeader), &fields, sizeof fields);
+        char* code = record + sizeof(RecordHeader) + sizeof fields;
+        const uint32_t got = static_cast<uint32_t>(read_carefully(address + offset, code, length));
+        memset(code + got, 0, bytes - sizeof(RecordHeader) - sizeof fields - got);
+        publish(thread, record, bytes, RecordType::CODE, 0);
+    }
 }
 
 // Reads /proc/self/maps line by line without allocating.
@@ -279,6 +346,14 @@ bool explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, ui
     if (is_mapped(address, bytes)) return false;
     write_maps(thread, address, bytes, number);
     return true;
+}
+
+void write_code(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
+    for (const Role& role : roles_after(entry_point)) {
+        if (role.action != Action::LOADS || entry_point.parameters[role.parameter].capture == Capture::STRING) continue;
+        const uint64_t address = unwrapped(words[role.parameter]), total = code_bytes(address);
+        if (total) write_code_at(thread, number, address, total);
+    }
 }
 
 void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {

@@ -17,6 +17,7 @@ struct Arguments {
     std::atomic<uint64_t> layout[MOST_ARGUMENTS];  // index << 32 | offset << 16 | bytes
 };
 
+constexpr uint32_t MOST_PACKED = 4096;  // bytes of all arguments
 constexpr uint64_t PARAM_BUFFER_END = 0, PARAM_BUFFER_POINTER = 1;
 
 Table<Arguments> kernels;
@@ -35,10 +36,9 @@ const Arguments* arguments_of(uint64_t function) {
         return ask_driver(symbol, function, i, address_of(offset), address_of(size)) == 0;
     };
     for (uint16_t i = 0; count < MOST_ARGUMENTS && known_parameter(i); i++)
-        if (size >= 8)
-            arguments->layout[count++].store(
-                uint64_t{i} << 32 | uint64_t{static_cast<uint16_t>(offset)} << 16 | static_cast<uint16_t>(size),
-                std::memory_order_relaxed);
+        arguments->layout[count++].store(
+            uint64_t{i} << 32 | uint64_t{static_cast<uint16_t>(offset)} << 16 | static_cast<uint16_t>(size),
+            std::memory_order_relaxed);
     arguments->known.store(count + 1, std::memory_order_release);
     return arguments;
 }
@@ -75,6 +75,37 @@ int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS])
                          static_cast<uint16_t>(word)};
     }
     return count;
+}
+
+uint32_t most_argument_bytes(const EntryPoint& entry_point) {
+    return entry_point.flags & COPIES_ARGUMENTS ? sizeof(InputField) + 8 + 4 * MOST_ARGUMENTS + MOST_PACKED : 0;
+}
+
+uint32_t write_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, char* at) {
+    const uint64_t function = launched_function(entry_point, words);
+    const uint64_t list = words[entry_point.kernel_params];
+    const bool given = entry_point.launch_extra != NO_PARAMETER;
+    const uint64_t packed = list || !given ? 0 : packed_arguments(thread, words[entry_point.launch_extra]);
+    KernelParameter parameters[MOST_ARGUMENTS];
+    const int count = function && (list || packed) ? parameters_of(function, parameters) : 0;
+    if (!count) return 0;
+    const KernelParameter& last = parameters[count - 1];
+    const uint32_t before = padded(4 + 4 * static_cast<uint32_t>(count)), bytes = padded(last.offset + last.bytes);
+    if (bytes > MOST_PACKED) return 0;
+    const InputField field = {entry_point.kernel_params, 0, before + bytes};
+    memcpy(at, &field, sizeof field);
+    at += sizeof field;
+    memset(at, 0, before + bytes);
+    memcpy(at, &count, 4);
+    for (int i = 0; i < count; i++) {
+        const KernelParameter& parameter = parameters[i];
+        memcpy(at + 4 + 4 * i, &parameter.offset, 2);
+        memcpy(at + 6 + 4 * i, &parameter.bytes, 2);
+        const uint64_t from = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
+        if (from && is_readable(thread, from, parameter.bytes))
+            memcpy(at + before + parameter.offset, reinterpret_cast<const void*>(from), parameter.bytes);
+    }
+    return sizeof field + before + bytes;
 }
 
 int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,

@@ -22,6 +22,7 @@ namespace cuvet {
 
 std::atomic<Mode> mode;
 bool record_everything;
+bool record_accesses;
 Stacks stacks_wanted;
 
 namespace {
@@ -161,9 +162,10 @@ Stacks wanted_stacks() {
 
 void start_recording(bool emulated) {
     const char* record = getenv("CUVET_RECORD");
-    record_everything = record && strcmp(record, "full") == 0;
+    record_accesses = record && strcmp(record, "accesses") == 0;
+    record_everything = record_accesses || (record && strcmp(record, "full") == 0);
     stacks_wanted = wanted_stacks();
-    if (!open_recording(emulated, record_everything)) return;
+    if (!open_recording(emulated, record_everything, record_accesses)) return;
     set_driver_path(driver_path());
     static bool handlers_installed;
     if (handlers_installed) return;

@@ -12,6 +12,7 @@ void start();
 extern std::atomic<Mode> mode;
 inline bool is_emulated() { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
 extern bool record_everything;
+extern bool record_accesses;  // what calls touch, too
 
 // Which calls have a stack. CREATED: those that make objects, fail, or name what is not alive.
 enum class Stacks { ALL, CREATED, NONE };

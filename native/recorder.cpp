@@ -384,7 +384,7 @@ bool wants_recording() {
     return directory && *directory;
 }
 
-bool open_recording(bool emulated, bool full) {
+bool open_recording(bool emulated, bool full, bool accesses) {
     if (!wants_recording() || in_sandbox()) return false;
     const char* directory = getenv("CUVET_TRACE");
     if (!create_file(directory)) {
@@ -401,7 +401,7 @@ bool open_recording(bool emulated, bool full) {
     header->chunk_bytes = CHUNK_BYTES;
     header->pid = static_cast<uint32_t>(getpid());
     header->parent = static_cast<uint32_t>(getppid());
-    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0);
+    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0);
     header->clock[0] = read_clock();
     header->catalog = catalog_identity;
     const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);

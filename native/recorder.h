@@ -180,7 +180,7 @@ uint64_t now_ns(clockid_t clock);
 // Whether the environment asks for a recording.
 bool wants_recording();
 // Opens the recording of this process. False: nothing is to be recorded, or it cannot be.
-bool open_recording(bool emulated, bool full);
+bool open_recording(bool emulated, bool full, bool accesses);
 bool is_recording();
 // The program is about to restrict its system calls, and may be killed for ours (seccomp): from here on nothing is
 // asked of the kernel but what the program itself needs for memory and threads. Chunks are made in advance.

@@ -71,6 +71,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It shows that a call can break the rule and return success."""
 
 
+class EarlierCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call without which the one at fault would not be wrong. ``text``: what it did, part of a sentence."""
+
+    text: str
+    site: Site
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a path through source code: ``frame`` says where, ``text`` what happens or is taken there."""
 
@@ -130,6 +137,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[Step, ...] = ()
     """Of a finding in source code: how its place is reached, from the first step that matters."""
     because: tuple[str, ...] = ()
+    earlier: tuple[EarlierCall, ...] = ()
+    """The other side of a race, for example."""
     help: str = ""
     evidence: tuple[Evidence, ...] = ()
     memory: tuple[MemoryPlace, ...] = ()

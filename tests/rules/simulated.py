@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from cuvet.catalog import Catalog, Kind, Parameter, Verb, driver, libraries
 from cuvet.model import Call, Model, Outcome, Prediction
+from cuvet.model.touches import Touches
 from cuvet.rules import programs
 from cuvet.rules.examples import Example
 from cuvet.rules.rule import Violation
@@ -54,6 +55,7 @@ class SimulatedDriver(programs.Driver):
         self._kept: list[object] = []
         self.file = file
         self.model = Model(devices, complete=True)
+        self.model.touches = Touches()
         self.thread = 1
         self.shared_with = 0
         self.findings: set[Finding] = set()

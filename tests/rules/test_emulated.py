@@ -88,14 +88,22 @@ def _line(site: Site) -> int | None:
     return next((frame.line for frame in site.frames if frame.file and Path(frame.file).name in PROGRAMS), None)
 
 
-@pytest.mark.parametrize("options", [["--emulate-crashes"], ["--record", "full"]], ids=["crashes", "full"])
+def _needs_more(name: str, options: list[str]) -> bool:
+    """Whether the options do not suffice for what is wrong in the program."""
+    every_call = {"full", "--races"} & {*options}
+    return (name in NEED_EVERY_CALL and not every_call) or (name.startswith("race-") and "--races" not in options)
+
+
+@pytest.mark.parametrize(
+    "options", [["--emulate-crashes"], ["--record", "full"], ["--races"]], ids=["crashes", "full", "races"]
+)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_the_report_names_the_marked_lines(batch: int, options: list[str], tmp_path: Path) -> None:
     found = _run(tmp_path, batch, options)
     wrong = []
     for name, example in list(PROGRAMS.items())[batch::BATCHES]:
         reported = {(_line(each.site), each.severity, each.name) for each in found[name]}
-        marked = set() if name in NEED_EVERY_CALL and "full" not in options else expected(example.program)
+        marked = set() if _needs_more(name, options) else expected(example.program)
         for missing in marked - reported:
             wrong.append(f"{name}: missing {missing}")
         for extra in reported - marked:

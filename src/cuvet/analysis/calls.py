@@ -12,7 +12,7 @@ from cuvet.analysis.crashes import SIGNALS, Crashes
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.findings import Frame, Site
-from cuvet.model import Call, Function, Launch, Model, Outcome, SeenHandle
+from cuvet.model import Arguments, Call, Function, Launch, Model, Outcome, SeenHandle
 from cuvet.recording import Recording
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
@@ -124,6 +124,9 @@ class Calls:
             sites=self._sites,
             outcome=_outcome(record, recording.handed_out.get(key, ())),
         )
+        launched = entry_point.index.get("kernelParams")
+        if launched in record.inputs:
+            call.arguments = _arguments(record.inputs[launched])
         if key in recording.maps:
             call.maps = tuple(recording.maps[key].splitlines())
         if (image := recording.images.get(key)) is not None:
@@ -163,6 +166,18 @@ class Calls:
             call.stack = fault.stack
             call.api = self._sites.api(fault.stack) or ""
         return fault.signal
+
+
+def _arguments(data: bytes) -> Arguments | None:
+    """Of a kernel, as FORMAT.md says; None if there are fewer bytes than they say."""
+    count = int.from_bytes(data[:4], "little")
+    start = (4 + 4 * count + 7) & ~7
+    if len(data) < start:
+        return None
+    rows = (data[at : at + 4] for at in range(4, 4 + 4 * count, 4))
+    layout = tuple((int.from_bytes(row[:2], "little"), int.from_bytes(row[2:], "little")) for row in rows)
+    packed = data[start:]
+    return Arguments(packed, layout) if all(at + size <= len(packed) for at, size in layout) else None
 
 
 def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:

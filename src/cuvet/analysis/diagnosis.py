@@ -5,7 +5,7 @@ import msgspec
 from cuvet import catalog
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.catalog import EntryPoint, Kind, Verb
-from cuvet.findings import Finding, MemoryPlace, ObjectReport, Site
+from cuvet.findings import EarlierCall, Finding, MemoryPlace, ObjectReport, Site
 from cuvet.model import Object
 from cuvet.model.ledger import Held
 from cuvet.recording.records import Fault
@@ -49,6 +49,7 @@ def _without_call(violation: Violation, site: Site) -> Finding:
         site=site,
         objects=tuple(_object_report(each) for each in violation.objects),
         because=violation.because,
+        earlier=tuple(EarlierCall(text=text, site=site_of(call)) for text, call in violation.earlier),
         memory=tuple(map(memory_place, violation.held.largest(MOST_PLACES))) if violation.held else (),
         help=rule.help,
         evidence=evidence_of(rule),

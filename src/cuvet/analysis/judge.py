@@ -18,6 +18,7 @@ from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_READY
 from cuvet.catalog.roles import ENDS
 from cuvet.model import Model, Outcome
 from cuvet.model.precedence import Stage
+from cuvet.model.touching import touches_memory
 from cuvet.recording.ordering import is_notable
 from cuvet.recording.reader import Clock
 from cuvet.recording.records import CallRecord
@@ -57,7 +58,8 @@ class Judge:
             self._note_failure(call, failed, self._clock.ns(record.returned) - call.time_ns)
         of_library = call.entry_point.api != "driver"
         explained = not of_library and record.entered < self._told_until.get(record.thread, 0)
-        if not explained and (is_notable(record) or of_library):
+        touches = model.touches is not None and touches_memory(call.entry_point)
+        if not explained and (is_notable(record) or of_library or touches):
             explained = self._predict(model, call, outcome)
         model.observe(call, outcome)
         if outcome.status == 0:  # what the call wrote is in the model now; a call that made something lives as long
@@ -131,6 +133,7 @@ class Judge:
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
+        key += tuple(each.stack for _, each in violation.earlier)
         fold = self._findings.add(
             key, lambda: finding(blamed, violation, answer=answer), cause_of(violation), call, violation.message
         )

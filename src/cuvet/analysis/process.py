@@ -10,6 +10,7 @@ from cuvet.analysis.diagnosis import fault_finding
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
 from cuvet.analysis.judge import Judge
+from cuvet.analysis.kernels import RecordedKernels
 from cuvet.analysis.memory import memory_used
 from cuvet.analysis.steady import Steady
 from cuvet.analysis.unseen import not_seen
@@ -17,6 +18,7 @@ from cuvet.catalog import Kind
 from cuvet.findings import MemoryUse
 from cuvet.meta import Meta
 from cuvet.model import MORE_THAN_ANY_GPU, Model
+from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import PENDING, NoteCode
@@ -107,6 +109,8 @@ class ProcessAnalysis:
         gpus, complete = int(header["gpus"]), self.recording.full and not int(header["dropped"])
         memory = self.recording.gpu_memory or MORE_THAN_ANY_GPU
         model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, memory=memory, complete=complete)
+        if complete and self.recording.has_accesses:
+            model.touches, model.kernels = Touches(), RecordedKernels(self.recording)
         model.driver_version, model.capabilities = int(header["driver_version"]), self.recording.capabilities
         model.ledger.gpus = self.recording.gpu_memories
         return model

@@ -65,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store only calls that change lifetimes or order, or all calls (default: lifecycle)",
     )
     parser.add_argument(
+        "--races",
+        action="store_true",
+        help="find work on two streams that touches the same memory in no order; all calls are stored",
+    )
+    parser.add_argument(
         "--stacks",
         choices=("all", "created", "none"),
         default="all",

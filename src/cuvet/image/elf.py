@@ -22,7 +22,8 @@ _NAMES_ELSEWHERE = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``contents`` is empty for sections that take no room in the file; ``offset`` is where they are in it. ``size``: bytes in memory."""
+    """``contents`` is empty for sections that take no room in the file; ``offset`` is where they are in it. ``size``: bytes in memory,
+    ``address``: where they begin there, without the load bias."""
 
     name: str
     type: int
@@ -31,6 +32,7 @@ class Section:
     offset: int
     size: int
     contents: Source
+    address: int = 0
 
     @property
     def data(self) -> bytes:
@@ -118,7 +120,7 @@ def parse(file: bytes | Source) -> Elf:
         raise ImageError("the ELF file's sections have no names")
     names = texts(_contents(source, rows[names_index]), [row[0] for row in rows])
     sections = tuple(
-        Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row))
+        Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row), row[3])
         for name, row in zip(names, rows, strict=True)
     )
     return Elf(kind, machine, ident[8], flags, sections)

@@ -100,7 +100,7 @@ def _run(
         variables = environment.for_program(
             own,
             directory,
-            record=args.record,
+            record="accesses" if args.races else args.record,
             stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,

@@ -6,7 +6,7 @@ The model itself is imported when it is used: the page of a rule needs only its 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cuvet.model.call import Call, Launch, Outcome, SeenHandle, Word
+from cuvet.model.call import Arguments, Call, Launch, Outcome, SeenHandle, Word
 from cuvet.model.objects import (
     Allocation,
     Capture,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MORE_THAN_ANY_GPU",
     "Allocation",
+    "Arguments",
     "Call",
     "Capture",
     "Context",

@@ -7,7 +7,9 @@ from typing import Literal
 
 from cuvet.catalog import Struct, driver
 from cuvet.catalog.roles import Kind
-from cuvet.model import Call, HostMemory, ModelView, Object
+from cuvet.model.call import Call
+from cuvet.model.objects import HostMemory, Object
+from cuvet.model.view import ModelView
 
 Side = Literal["device", "host", "any"]
 """What a pointer must be; ``any`` if the driver determines it (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
@@ -49,6 +51,9 @@ class Access:
     writes: bool
     work: Literal["copy", "set"]
     shape: str
+    row: int = 0
+    """Of rows that are not one after the other: bytes of each; 0 if there are none."""
+    pitch: int = 0
 
     @property
     def where(self) -> str:
@@ -115,6 +120,7 @@ def _accesses(call: Call) -> Iterator[Access]:
 
 def _set(call: Call) -> Iterator[Access]:
     element = _element(call)
+    row = pitch = 0
     if "N" in call.entry_point.index:
         size = call.arg("N") * element
         shape = _bytes(size)
@@ -122,7 +128,9 @@ def _set(call: Call) -> Iterator[Access]:
         row, rows, pitch = call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch")
         size = (rows - 1) * pitch + row if row and rows else 0
         shape = f"{rows} rows of {row} bytes, {pitch} apart"
-    yield Access(call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape)
+    yield Access(
+        call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape, row, pitch
+    )
 
 
 def _element(call: Call) -> int:
@@ -170,7 +178,7 @@ def _pitched_copy(call: Call) -> Iterator[Access]:
         start += members.get(f"{end}Z", 0) * plane
         size = (depth - 1) * plane + (rows - 1) * pitch + row
         shape = f"{rows} rows of {row} bytes, {pitch} apart" + (f", in {depth} planes" if depth > 1 else "")
-        yield Access(argument, start, size, side, end == "dst", "copy", shape)
+        yield Access(argument, start, size, side, end == "dst", "copy", shape, row, pitch)
 
 
 def _description(call: Call) -> int | None:

@@ -50,6 +50,18 @@ class Launch:
     pointers: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Of a kernel launch: the bytes of all parameters in one buffer, and offset and size of each in it."""
+
+    data: bytes
+    layout: tuple[tuple[int, int], ...]
+
+    def each(self) -> tuple[bytes, ...]:
+        """The bytes of each parameter."""
+        return tuple(self.data[at : at + size] for at, size in self.layout)
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """``args`` holds one word per parameter of the driver entry point (pointers as addresses;
@@ -78,6 +90,8 @@ class Call:
     inputs: dict[int, bytes] = field(default_factory=dict)
     seen: dict[int, SeenHandle] = field(default_factory=dict)
     pointers: tuple[int, ...] = ()
+    arguments: Arguments | None = None
+    """Of a launch, if accesses are looked at (``Model.touches``) and the driver told the layout."""
     site: Site | None = None
     per_thread: bool = False
     in_host_function: bool = False

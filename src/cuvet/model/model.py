@@ -22,6 +22,8 @@ from cuvet.model.objects import Allocation, Capture, Context, Graph, HostMemory,
 from cuvet.model.order import Clock, Order
 from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
+from cuvet.model.touches import Touches
+from cuvet.model.touching import Kernels
 from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
 from cuvet.model.view import ModelView, agrees, end_with_context
@@ -77,6 +79,8 @@ class Model(ModelView):
         self.devices: int = devices
         self.memory: int = memory
         self.complete: bool = complete
+        self.touches: Touches | None = None
+        self.kernels: Kernels | None = None
         self.table: ObjectTable = ObjectTable()
         self.order: Order = Order(complete)
         self.allocations: MemoryTable[Allocation] = MemoryTable()
@@ -188,6 +192,8 @@ class Model(ModelView):
         """The model of a child process forked now. The child can use nothing that the parent had: it is not in its model."""
         child = Model(self.devices, memory=self.memory, complete=self.complete)
         child.driver_version = self.driver_version
+        child.kernels = self.kernels
+        child.touches = None if self.touches is None else Touches()
         child.capabilities = self.capabilities
         child.ledger = Ledger(self.ledger.gpus)
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
@@ -196,7 +202,8 @@ class Model(ModelView):
     def extent(self) -> object:
         """How much there is in the model: equal where calls that are repeated leave nothing behind."""
         held = tuple((heap, each.bytes, each.count, each.peak_bytes) for heap, each in self.ledger.totals.items())
-        return (self.table.alive(), held, self.order.extent(), len(self.threads), len(self.endangered))
+        touched = self.touches.extent() if self.touches is not None else None
+        return (self.table.alive(), held, self.order.extent(), len(self.threads), len(self.endangered), touched)
 
     # For transitions.
 
@@ -302,6 +309,8 @@ class Model(ModelView):
         self.ledger.end(object)
         if object.parent is not None:
             object.parent.children.pop(object, None)
+        if isinstance(object, Allocation | HostMemory) and self.touches is not None:
+            self.touches.end(object)
         if isinstance(object, Allocation):
             self.allocations.end(object)
         elif isinstance(object, HostMemory):

@@ -85,6 +85,10 @@ class Stream(Object):
     """The capture that was begun on it last, whether or not it goes on."""
     timeline: Timeline | None = None
     """Of its work (``cuvet.model.order``)."""
+    recorded: tuple[Call, Event] | None = None
+    """The newest record of an event on it, outside of captures."""
+    waited: dict[Stream, tuple[Call, Call, Event]] = field(default_factory=dict)
+    """By stream on which an event was recorded: the newest wait for such an event, the event's record, and the event."""
 
     @property
     def legacy(self) -> bool:

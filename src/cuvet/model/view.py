@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cuvet.model.order import Clock, Order
     from cuvet.model.table import ObjectTable
     from cuvet.model.threads import Thread
+    from cuvet.model.touches import Touches
+    from cuvet.model.touching import Kernels
 
 LEGACY, PER_THREAD = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
@@ -46,6 +48,14 @@ class ModelView:
         @property
         def complete(self) -> bool:
             """Whether every call is observed; otherwise nothing is claimed that an unseen launch could make wrong."""
+
+        @property
+        def touches(self) -> Touches | None:
+            """What work in flight touches, if races are looked for."""
+
+        @property
+        def kernels(self) -> Kernels | None:
+            """What is known of the code of functions, if anything is."""
 
         @property
         def driver_version(self) -> int:
@@ -246,6 +256,10 @@ class ModelView:
         role = role_on(call.entry_point)
         words = words_named(call, role) if role is not None else ()
         return self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
+
+    def stream_worked_on(self, call: Call) -> Stream | None:
+        """As ``stream_on``; of calls that name none, what they enqueue on."""
+        return self.stream_on(call) if role_on(call.entry_point) is not None else self.default_stream(call)
 
     def default_stream(self, call: Call) -> Stream | None:
         """What stream 0 means for this call; None if the current context is unknown."""

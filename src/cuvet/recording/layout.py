@@ -23,6 +23,7 @@ NOT_ASKED = 0xFFFFFFFFFFFFFFFF
 class HeaderFlag(IntFlag):
     EMULATED = 1
     FULL = 2
+    ACCESSES = 4
 
 
 class End(IntEnum):
@@ -54,6 +55,7 @@ class RecordType(IntEnum):
     LAUNCH_PLACE = 13
     LAUNCHES = 14
     HANDED_OUT = 15
+    CODE = 16
 
 
 class CallFlag(IntFlag):
@@ -121,6 +123,7 @@ FIELDS = {
     "LaunchPlaceFields": "u32 id, u32 stack, u64 function, u64 stream, u32 words",
     "LaunchesFields": "u64 number, u32 thread, u32 launching",
     "HandedOutFields": "u64 number, u32 thread, u32 count",
+    "CodeFields": "u64 number, u32 thread, u32 bytes, u64 address, u64 total, u64 offset",
 }
 """The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
 and is always there."""

@@ -187,6 +187,11 @@ class Recording(SideTables):
         return bool(int(self.header["flags"]) & layout.HeaderFlag.FULL)
 
     @property
+    def has_accesses(self) -> bool:
+        """Whether it has what kernels were given, and the code that was loaded."""
+        return bool(int(self.header["flags"]) & layout.HeaderFlag.ACCESSES)
+
+    @property
     def gpu_memory(self) -> int:
         """Bytes of the largest GPU; 0 if unknown."""
         return int(self.header["gpu"]["memory"].max())

@@ -50,6 +50,14 @@ class Image(NamedTuple):
     terminated: bool
 
 
+class Code(NamedTuple):
+    """The code that a call loaded: ``total`` bytes at ``address`` of the process; ``data``, unless it lies in a file."""
+
+    address: int
+    total: int
+    data: bytes = b""
+
+
 class Overlap(NamedTuple):
     """Another thread was inside a call, of ``entry_point``, with the object that ``parameter`` of the call names."""
 
@@ -221,7 +229,7 @@ class _Rest:
 
 @dataclass
 class SideTables:
-    """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps``, ``launches`` and ``handed_out`` have keys
+    """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps``, ``launches``, ``handed_out`` and ``code`` have keys
     (thread, call number); ``notes`` is an ordered set."""
 
     stacks: dict[int, Stack] = field(default_factory=dict)
@@ -234,6 +242,7 @@ class SideTables:
     places: dict[int, LaunchPlace] = field(default_factory=dict)
     launches: dict[tuple[int, int], list[Ring]] = field(default_factory=dict)
     handed_out: dict[tuple[int, int], list[Output]] = field(default_factory=dict)
+    code: dict[tuple[int, int], Code] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
@@ -299,3 +308,10 @@ class SideTables:
     def _take_handed_out(self, rest: _Rest, number: int, thread: int, count: int) -> None:
         objects = _outputs(rest.take(layout.CALL_OUTPUT.size * count))
         self.handed_out.setdefault((thread, number), []).extend(objects)
+
+    def _take_code(
+        self, rest: _Rest, number: int, thread: int, length: int, address: int, total: int, offset: int
+    ) -> None:
+        before = self.code.get((thread, number), Code(address, total)).data
+        if offset == len(before):
+            self.code[thread, number] = Code(address, total, before + rest.take(length))

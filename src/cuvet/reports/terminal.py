@@ -154,7 +154,11 @@ def _machine(cause: MachineCause, console: Console) -> None:
 
 
 def _history(finding: Finding, console: Console) -> None:
-    """Where each object was destroyed and created, other than by the finding's own call; a call that did it to several is shown once."""
+    """Earlier calls that belong to it, and where each object was destroyed and created, other than by the finding's own call; a call
+    that did it to several is shown once."""
+    for each in finding.earlier:
+        line(console, Text("note", style=STYLES["note"]).append(f": {printable(each.text)}", style="not bold"))
+        _site(each.site, None, _PLACE, console)
     shown: set[tuple[int, int, int]] = set()
     for thing in finding.objects:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):

@@ -59,7 +59,7 @@ class Violation:
     makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding is reported
     instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
     severe and of the rule named ``cause_rule`` (None: of any). ``held``, if memory is exhausted: what holds the memory of that kind,
-    read when the finding is made.
+    read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did.
     """
 
     rule: type[Rule]
@@ -75,6 +75,7 @@ class Violation:
     cause: Call | None = None
     cause_rule: str | None = None
     held: Total | None = None
+    earlier: tuple[tuple[str, Call], ...] = ()
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned

@@ -43,6 +43,8 @@ def record(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     event.captured = None
     event.recorded_by, event.recorded_on = call, stream
     event.clock = model.order.record(stream)
+    if stream is not None and model.touches is not None:
+        stream.recorded = (call, event)
 
 
 @for_role(Verb.WAITS)
@@ -65,6 +67,8 @@ def wait(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         model.order.wait(stream, None)
     elif event.clock is not None:
         model.order.wait(stream, event.clock)
+        if model.touches is not None and event.recorded_on is not None and event.recorded_by is not None:
+            stream.waited[event.recorded_on] = (call, event.recorded_by, event)
 
 
 @instead_of_roles("cuCtxRecordEvent", "cuGreenCtxRecordEvent")

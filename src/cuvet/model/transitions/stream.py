@@ -10,6 +10,7 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
 from cuvet.model.objects import Allocation, Event, Stream
+from cuvet.model.touching import touched, touches_memory
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
 from cuvet.model.transitions.registry import after_roles, for_role, written_by
@@ -52,11 +53,24 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
             capture.enqueue(stream.capture, stream)
         stream.capture.allocates |= manages_memory(call.entry_point)
         return
+    touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
     if is_work(call.entry_point):
         stream.last_work = call
     for allocation in model.pointed_at(call):
         use_memory(model, call, stream, allocation)
+
+
+def touch_memory(model: Model, call: Call, stream: Stream) -> None:
+    """The work that ``stream`` is given now is remembered with what it touches."""
+    if model.touches is not None and touches_memory(call.entry_point):
+        model.touches.add(call, stream, touched(call, model))
+
+
+def forget_touches(model: Model) -> None:
+    """The host has waited for something."""
+    if model.touches is not None:
+        model.touches.forget_done(model.order)
 
 
 @for_role(Verb.CALLS_BACK)
@@ -117,6 +131,7 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
     source, target = _end(model, call, Verb.READS), _end(model, call, Verb.WRITES)
     if source in _OF_HOST:
         model.order.finish_stream(stream)
+    touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
     for role in call.entry_point.roles:
         if role.verb in (Verb.READS, Verb.WRITES):
@@ -180,6 +195,7 @@ def block(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         context = model.context_at(parameter(call, role.parameter))
     context = context or model.current_context(call)
     model.order.finish_context(context)
+    forget_touches(model)
     if context is not None:
         context.launched = False
 
@@ -190,6 +206,7 @@ def finish(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The call succeeded, so all the stream's work is done."""
     if outcome.status == 0:
         model.order.finish_stream(model.stream_of(call, call.entry_point.index[role.parameter]))
+        forget_touches(model)
 
 
 @for_role(Verb.BLOCKS, Kind.EVENT)
@@ -199,6 +216,7 @@ def finish_event(model: Model, call: Call, outcome: Outcome, role: Role) -> None
     event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
     if outcome.status == 0:
         model.order.finish(event.clock if isinstance(event, Event) and not event.external else None)
+        forget_touches(model)
 
 
 @written_by("cuStreamGetFlags")

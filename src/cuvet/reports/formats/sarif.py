@@ -175,8 +175,9 @@ def _stack_frame(frame: Frame, site: Site, root: Path) -> Json:
 
 
 def _related(finding: Finding, root: Path) -> Json:
-    """Where the objects were created and destroyed, and what followed (3.27.22)."""
-    places = [
+    """Earlier calls that belong to it, where the objects were created and destroyed, and what followed (3.27.22)."""
+    places = [(_place(each.site), each.text) for each in finding.earlier]
+    places += [
         (_place(site), f"{it.name} was {what} here")
         for it in finding.objects
         for site, what in ((it.created, "created"), (it.destroyed, "destroyed"))

@@ -1,0 +1,91 @@
+"""Finds the PTX of the kernels that a recorded process launched, and what it says about the memory that they touch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuvet.analysis.calls import RecordedCall
+from cuvet.image import elf, fatbin, ptx
+from cuvet.image.entries import Entry
+from cuvet.image.errors import ImageError
+from cuvet.image.source import opened
+from cuvet.kernels import Dimensions, Program
+from cuvet.kernels.use import KernelUse, Span, spans_of, use_of
+from cuvet.model import Arguments, Function, Object
+from cuvet.recording import Recording
+from cuvet.recording.records import Code
+
+_MOST_BYTES = 64 << 20
+_MOST_SPANS = 10_000
+
+
+class RecordedKernels:
+    """``use`` and ``spans`` are what ``cuvet.model.touching.Kernels`` asks for."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._programs: dict[Object, Program | None] = {}
+        self._uses: dict[Function, KernelUse | None] = {}
+        self._spans: dict[tuple[Function, bytes, Dimensions, Dimensions], tuple[Span, ...] | None] = {}
+
+    def use(self, function: Function) -> KernelUse | None:
+        """What is known of the kernel's code; None if nothing is."""
+        if function not in self._uses:
+            program = self._program(function)
+            self._uses[function] = use_of(program, function.symbol) if program is not None else None
+        return self._uses[function]
+
+    def spans(
+        self, function: Function, arguments: Arguments, grid: Dimensions, block: Dimensions
+    ) -> tuple[Span, ...] | None:
+        """Of a launch. A program repeats most of its launches: each is followed once."""
+        key = (function, arguments.data, grid, block)
+        if key not in self._spans:
+            program = self._program(function)
+            if len(self._spans) >= _MOST_SPANS:
+                self._spans.clear()
+            found = None if program is None else spans_of(program, function.symbol, arguments.each(), grid, block)
+            self._spans[key] = found
+        return self._spans[key]
+
+    def _program(self, function: Function) -> Program | None:
+        module = function.parent
+        if module is None:
+            return None
+        if module not in self._programs:
+            self._programs[module] = self._find(module)
+        return self._programs[module]
+
+    def _find(self, module: Object) -> Program | None:
+        made = module.created_by
+        code = self._recording.code.get((made.thread, made.number)) if isinstance(made, RecordedCall) else None
+        try:
+            data = b"" if code is None else code.data or self._in_file(code)
+            return _program(data)
+        except (ImageError, OSError):
+            return None
+
+    def _in_file(self, code: Code) -> bytes:
+        """The bytes of the file that was mapped at the code's address; nothing if it is not found there."""
+        module = next((each for each in self._recording.modules if each.start <= code.address < each.end), None)
+        if module is None or code.total > _MOST_BYTES:
+            return b""
+        address = code.address - module.bias
+        with opened(Path(module.path)) as file:
+            for section in elf.parse(file).sections:
+                if section.address <= address < section.address + section.contents.size:
+                    return section.contents.read(address - section.address, code.total)
+        return b""
+
+
+def _program(data: bytes) -> Program | None:
+    """The newest PTX text in the code that was loaded; None if there is none. All texts are of the same source."""
+    if data[:4] == fatbin.MAGIC.to_bytes(4, "little"):
+        texts = [entry for entry in fatbin.entries(data) if entry.kind == "ptx"]
+        data = max(texts, key=_architecture).data() if texts else b""
+    text = data.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return Program(lambda: text) if ptx.begins(text) else None
+
+
+def _architecture(entry: Entry) -> int:
+    return entry.sm

@@ -1,0 +1,144 @@
+"""Which memory work in flight touches, in byte ranges: two works race if they touch the same bytes, one of them writes, and nothing
+orders them.
+
+Of each stream and memory the newest access of a range is kept, until the host is known to have waited for it: what is ordered with an
+access is ordered with those before it on its stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cuvet.model.call import Call
+from cuvet.model.objects import Allocation, Function, HostMemory, Stream
+from cuvet.model.order import Order
+
+Memory = Allocation | HostMemory
+
+MOST = 4096
+"""Accesses of one memory that are remembered of a stream; of more, the oldest are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An access of ``memory`` at [start, end) by a call's work, as a copy or set says it, or as far as threads of a kernel were followed.
+    ``end`` None: it begins at ``start``, and how far it goes is not known.
+
+    ``writes`` None: it reads or writes. ``row``: only so many bytes of each ``pitch`` are touched. ``argument``: the parameter that says
+    so. ``launch``: the function, and its arguments but for those that point to memory.
+    """
+
+    memory: Memory
+    start: int
+    end: int | None
+    writes: bool | None
+    argument: int | None = None
+    row: int = 0
+    pitch: int = 0
+    launch: tuple[Function, bytes] | None = None
+
+    def collides(self, other: Touch) -> bool:
+        """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two
+        launches of a kernel were given other numbers: these may say where each begins."""
+        if not self.writes and not other.writes:
+            return False
+        if self.end is None or other.end is None:
+            return self.start == other.start and not self._is_divided(other)
+        return self.start < other.end and other.start < self.end and not self._is_beside(other)
+
+    def _is_divided(self, other: Touch) -> bool:
+        first, second = self.launch, other.launch
+        return first is not None and second is not None and first[0] is second[0] and first[1] != second[1]
+
+    def _is_beside(self, other: Touch) -> bool:
+        """Whether both are columns of the same rows that share no byte. Columns of other rows are not compared: they count as such."""
+        if not self.pitch and not other.pitch:
+            return False
+        pitch = self.pitch or other.pitch
+        if self.pitch and other.pitch and self.pitch != other.pitch:
+            return True
+        first, second = self._columns(pitch), other._columns(pitch)
+        if first is None or second is None:
+            return False
+        distance = (second[0] - first[0]) % pitch
+        return distance >= first[1] and distance + second[1] <= pitch
+
+    def _columns(self, pitch: int) -> tuple[int, int] | None:
+        """Where in a row it begins, and how many bytes it has there; None: all of the row, or the end of one and the begin of the next."""
+        assert self.end is not None
+        length = self.row if self.pitch else self.end - self.start
+        return None if length >= pitch else (self.start % pitch, length)
+
+
+class Access(NamedTuple):
+    """``touch`` by ``call``, whose work is on ``stream``."""
+
+    touch: Touch
+    call: Call
+    stream: Stream
+
+
+@dataclass(slots=True)
+class Touches:
+    """By memory and number of the stream: the newest accesses of each range, oldest first."""
+
+    _accesses: dict[Memory, dict[int, dict[Touch, Access]]] = field(default_factory=dict)
+    _added: int = 0
+    """Since it was looked for what is done."""
+
+    def races(self, touches: Sequence[Touch], stream: Stream, order: Order) -> Iterator[tuple[Touch, Access]]:
+        """The accesses that collide with ``touches`` of work that ``stream`` is about to be given, and that nothing orders before it: for
+        each of them the newest of each stream."""
+        for touch in touches:
+            for number, accesses in self._accesses.get(touch.memory, {}).items():
+                if number != stream.number and not _ordered(accesses, stream, order):
+                    yield from _first_race(touch, accesses, stream, order)
+
+    def add(self, call: Call, stream: Stream, touches: Sequence[Touch]) -> None:
+        """``call`` gives its work to ``stream``."""
+        self._added += len(touches)
+        for touch in touches:
+            accesses = self._accesses.setdefault(touch.memory, {}).setdefault(stream.number, {})
+            accesses.pop(touch, None)
+            accesses[touch] = Access(touch, call, stream)
+            if len(accesses) > MOST:
+                del accesses[next(iter(accesses))]
+
+    def end(self, memory: Memory) -> None:
+        """It is not there any more."""
+        self._accesses.pop(memory, None)
+
+    def forget_done(self, order: Order) -> None:
+        """The host has waited: what is done races with nothing. Looked for no more often than there is much to look through."""
+        if self._added < len(self._accesses):
+            return
+        self._added = 0
+        for memory, streams in tuple(self._accesses.items()):
+            for number, accesses in tuple(streams.items()):
+                newest = next(reversed(accesses.values()))
+                if newest.call.position is None or order.is_done(newest.call.position):
+                    del streams[number]
+            if not streams:
+                del self._accesses[memory]
+
+    def extent(self) -> object:
+        """How much is remembered."""
+        return sum(len(accesses) for streams in self._accesses.values() for accesses in streams.values())
+
+
+def _ordered(accesses: dict[Touch, Access], stream: Stream, order: Order) -> bool:
+    """Whether all of them come before what ``stream`` is given next: if the newest does, all do."""
+    newest = next(reversed(accesses.values())).call
+    return newest.position is None or order.is_before(newest.position, stream)
+
+
+def _first_race(
+    touch: Touch, accesses: dict[Touch, Access], stream: Stream, order: Order
+) -> Iterator[tuple[Touch, Access]]:
+    for access in reversed(accesses.values()):
+        position = access.call.position
+        if touch.collides(access.touch) and position is not None and not order.is_before(position, stream):
+            yield touch, access
+            return

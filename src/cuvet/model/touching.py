@@ -1,0 +1,135 @@
+"""Which memory the work of a call touches (``Touch``): that of copies, sets and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Protocol
+
+from cuvet.catalog import EntryPoint
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.kernels import Dimensions
+from cuvet.kernels.use import KernelUse, Span
+from cuvet.model.accesses import COPIES, SETS, accesses
+from cuvet.model.call import Arguments, Call
+from cuvet.model.naming import member
+from cuvet.model.objects import Function
+from cuvet.model.touches import Memory, Touch
+from cuvet.model.view import ModelView
+
+_AXES = ("X", "Y", "Z")
+_WORD = 8
+
+
+class Kernels(Protocol):
+    """What is known of the code of functions."""
+
+    def use(self, function: Function) -> KernelUse | None:
+        """None if it is not known."""
+
+    def spans(
+        self, function: Function, arguments: Arguments, grid: Dimensions, block: Dimensions
+    ) -> tuple[Span, ...] | None:
+        """None if its threads could not be followed."""
+
+
+@cache
+def touches_memory(entry_point: EntryPoint) -> bool:
+    """Whether ``touched`` looks at calls of the entry point."""
+    return entry_point.name in COPIES | SETS or entry_point.does(Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL))
+
+
+def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
+    """The memory that is known to the driver and that the call's work touches."""
+    if call.entry_point.name in COPIES | SETS:
+        return tuple(_copied(call, model))
+    return tuple(_used(call, model)) if call.arguments is not None else ()
+
+
+def _copied(call: Call, model: ModelView) -> Iterator[Touch]:
+    for access in accesses(call):
+        memory = memory_at(model, access.address)
+        if memory is not None:
+            end = access.address + access.size
+            yield Touch(memory, access.address, end, access.writes, access.argument, access.row, access.pitch)
+
+
+def memory_at(model: ModelView, address: int) -> Memory | None:
+    """Living memory of a device, or pinned, that holds the address."""
+    for found in (model.allocation_at(address), model.host_memory_at(address)):
+        if found is not None and found.alive:
+            return found
+    return None
+
+
+def _used(call: Call, model: ModelView) -> Iterator[Touch]:
+    """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to."""
+    named = (model.object_named(call, role) for role in call.entry_point.roles if role.verb is Verb.LAUNCHES)
+    function, arguments = next(named, None), call.arguments
+    if not isinstance(function, Function) or arguments is None:
+        return
+    pointers = _pointers(arguments, model)
+    launch = (function, _numbers(arguments, pointers))
+    argument = call.entry_point.index.get("kernelParams")
+    use = model.kernels.use(function) if model.kernels is not None else None
+    if use is None:
+        for start, memory in pointers.values():
+            yield Touch(memory, start, None, None, argument, launch=launch)
+        return
+    spans = _spans(call, model, function, arguments)
+    for each in use.uses if spans is None else ():
+        if (found := pointers.get((each.parameter, each.offset))) is not None:
+            yield Touch(found[1], found[0], None, each.writes, argument, launch=launch)
+    for (memory, writes), (start, end) in _hulls(spans or (), model).items():
+        yield Touch(memory, start, end, writes, argument, launch=launch)
+
+
+def _hulls(spans: Iterable[Span], model: ModelView) -> dict[tuple[Memory, bool], tuple[int, int]]:
+    """From the first byte to the last that is read, or written, of each memory."""
+    hulls: dict[tuple[Memory, bool], tuple[int, int]] = {}
+    for span in spans:
+        memory = memory_at(model, span.start)
+        if memory is not None:
+            start, end = hulls.get((memory, span.writes), (span.start, span.end))
+            hulls[memory, span.writes] = (min(start, span.start), max(end, span.end))
+    return hulls
+
+
+def _pointers(arguments: Arguments, model: ModelView) -> dict[tuple[int, int], tuple[int, Memory]]:
+    """The words of the parameters that point to memory of CUDA, by parameter and offset: the address, and what it points to."""
+    found = {}
+    for parameter, data in enumerate(arguments.each()):
+        for offset in range(0, len(data) - _WORD + 1, _WORD):
+            address = int.from_bytes(data[offset : offset + _WORD], "little")
+            memory = memory_at(model, address) if address else None
+            if memory is not None:
+                found[parameter, offset] = (address, memory)
+    return found
+
+
+def _numbers(arguments: Arguments, pointers: dict[tuple[int, int], tuple[int, Memory]]) -> bytes:
+    """The bytes of the arguments that are no pointers."""
+    rest = bytearray(arguments.data)
+    for parameter, offset in pointers:
+        start = arguments.layout[parameter][0] + offset
+        rest[start : start + _WORD] = bytes(_WORD)
+    return bytes(rest)
+
+
+def _spans(call: Call, model: ModelView, function: Function, arguments: Arguments) -> tuple[Span, ...] | None:
+    grid, block = _dimensions(call, "gridDim"), _dimensions(call, "blockDim")
+    if model.kernels is None or grid is None or block is None:
+        return None
+    return model.kernels.spans(function, arguments, grid, block)
+
+
+def _dimensions(call: Call, name: str) -> Dimensions | None:
+    """Of a launch, from its parameters or from the struct that describes it; None if that is not known."""
+    index = call.entry_point.index
+    if f"{name}X" in index:
+        x, y, z = (call.arg(f"{name}{axis}") for axis in _AXES)
+        return x, y, z
+    if "config" not in index:
+        return None
+    members = [member(call, "config", f"{name}{axis}") for axis in _AXES]
+    return None if None in members else (members[0] or 0, members[1] or 0, members[2] or 0)

@@ -1,0 +1,196 @@
+from collections.abc import Iterator
+
+from cuvet.catalog import EntryPoint
+from cuvet.model import Call, Function, ModelView, Stream
+from cuvet.model.touches import Access, Touch
+from cuvet.model.touching import touched, touches_memory
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import CallRule, Violation
+
+
+class RaceBetweenStreams(CallRule):
+    """
+    checks: Work on two streams touches the same bytes, at least one of them writes, and nothing orders the two. ``cuvet run --races``
+      looks for this: copies, sets and kernels, in the memory of devices and in pinned memory.
+    why: Either may run first, or both at the same time. The data is then what nobody intended, often only once in a thousand runs.
+    instead: Record an event on the first stream after its work and make the second wait for it (``cudaEventRecord``,
+      ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
+    limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes, and only
+      where its argument points exactly to the begin of that. If some threads of a kernel can be followed, the range from the first
+      to the last is judged; else only the place that its argument points to. Order that is made without CUDA (polling of mapped
+      memory, memory operations on streams) is not seen; streams that use it are not judged. Work in graphs is not judged.
+    """
+
+    code = "CV441"
+    severity = "error"
+    summary = "work on two streams touches the same memory in no order"
+    help = "record an event after the first and make the stream of the second wait for it"
+    evidence = """
+    measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
+      (mallocasync_other_stream_nosync)
+    documented: different streams may execute their commands out of order with respect to one another or
+      concurrently (CUDA C++ Programming Guide, Streams)
+    """
+    VALID = """
+## ordered by an event
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+event = cu.cuEventCreate(2)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuEventRecord(event, a)
+cu.cuStreamWaitEvent(b, event, 0)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## other bytes
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 2048, a)
+cu.cuMemsetD8Async(memory + 2048, 1, 2048, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## other columns of the same rows
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD2D8Async(memory, 256, 0, 128, 16, a)
+cu.cuMemsetD2D8Async(memory + 128, 256, 1, 128, 16, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## both read
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+source = cu.cuMemAlloc(4096)
+first = cu.cuMemAlloc(4096)
+second = cu.cuMemAlloc(4096)
+cu.cuMemcpyDtoDAsync(first, source, 4096, a)
+cu.cuMemcpyDtoDAsync(second, source, 4096, b)
+cu.cuCtxSynchronize()
+
+## ordered by the legacy default stream
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemsetD8Async(memory, 1, 4096, 0)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+"""
+    INVALID = """
+## two sets
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## the event was recorded before the work
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+event = cu.cuEventCreate(2)
+memory = cu.cuMemAlloc(4096)
+other = cu.cuMemAlloc(4096)
+cu.cuEventRecord(event, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuStreamWaitEvent(b, event, 0)
+cu.cuMemcpyDtoDAsync(other, memory, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+
+## the default stream does not wait for a non-blocking one
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemsetD8(memory, 1, 4096)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+
+## a kernel beside a copy into its memory
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry store(.param .u64 memory) {"
+text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "store")
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.launch(kernel, b, memory)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+"""
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return touches_memory(entry_point)
+
+    @classmethod
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+        if model.touches is None:
+            return
+        stream = model.stream_worked_on(call)
+        if stream is None or stream.capture is not None or not stream.alive:
+            return
+        touches = touched(call, model)
+        for touch, access in model.touches.races(touches, stream, model.order):
+            yield _race(cls, call, stream, touch, access)
+            return
+
+
+def _race(rule: type[CallRule], call: Call, stream: Stream, touch: Touch, access: Access) -> Violation:
+    memory, other = touch.memory, access.stream
+    return Violation(
+        rule=rule,
+        message=f"it {_does(touch)} {memory.name} on {stream.name} while {_work(access)} {_does(access.touch)} it on {other.name}, "
+        "and nothing orders the two",
+        objects=(memory, other, stream),
+        argument=touch.argument,
+        because=(*_ranges(touch, access), _missing(stream, access)),
+        earlier=((f"the other access, on {other.name}", access.call),),
+    )
+
+
+def _does(touch: Touch) -> str:
+    return {True: "writes", False: "reads", None: "uses"}[touch.writes]
+
+
+def _work(access: Access) -> str:
+    """The call's work, as part of a sentence."""
+    return access.call.asked if access.touch.launch is None else f"kernel {_kernel(access.touch.launch[0])}"
+
+
+def _kernel(function: Function) -> str:
+    return function.symbol or function.name
+
+
+def _ranges(touch: Touch, access: Access) -> Iterator[str]:
+    for each, what in ((touch, "this access"), (access.touch, "the other access")):
+        start = each.start - each.memory.handle
+        if each.end is None:
+            yield f"{what} begins at byte {start} of {each.memory.name}; how far it goes is not known"
+        else:
+            rows = f", {each.row} bytes of each {each.pitch}" if each.pitch else ""
+            yield f"{what} is of bytes {start} to {each.end - 1 - each.memory.handle} of {each.memory.name}{rows}"
+
+
+def _missing(stream: Stream, access: Access) -> str:
+    """The edge that is missing."""
+    other, position = access.stream, access.call.position
+    waited = stream.waited.get(other)
+    if waited is not None:
+        wait, record, event = waited
+        return (
+            f"{stream.name} waits (cuStreamWaitEvent, {place(wait)}) for {event.name} as recorded on {other.name} by {place(record)}, "
+            "before the other access"
+        )
+    if other.recorded is not None and _after(other.recorded[0], access.call):
+        record, event = other.recorded
+        then = f"{event.name} was recorded on {other.name} after the other access by {place(record)}"
+        return f"{then}, but {stream.name} does not wait for it"
+    assert position is not None
+    return f"no event that was recorded on {other.name} after the other access orders {stream.name}"
+
+
+def _after(call: Call, other: Call) -> bool:
+    return call.time_ns > other.time_ns
