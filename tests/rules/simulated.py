@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cuvet.catalog import Catalog, Kind, Parameter, Verb, driver, libraries
-from cuvet.model import Call, Model, Outcome, Prediction
+from cuvet.model import Arguments, Call, Model, Outcome, Prediction
 from cuvet.model.touches import Touches
 from cuvet.rules import programs
 from cuvet.rules.examples import Example
@@ -43,6 +43,11 @@ def expected(program: str) -> set[Finding]:
         for number, line in enumerate(program.splitlines(), 1)
         for severity, slug in _MARK.findall(line)
     }
+
+
+def _packed(words: tuple[int, ...]) -> Arguments:
+    layout = tuple((8 * number, 8) for number in range(len(words)))
+    return Arguments(b"".join(word.to_bytes(8, "little") for word in words), layout)
 
 
 class SimulatedDriver(programs.Driver):
@@ -106,6 +111,7 @@ class SimulatedDriver(programs.Driver):
                 number=next(self._numbers),
                 inputs=inputs,
                 pointers=self._pointers,
+                arguments=_packed(self._pointers) if self._pointers else None,
                 shared_with=self.shared_with,
             )
             if name in ("cuMemHostRegister", "cuMemHostUnregister"):
