@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cuvet.kernels.instructions import EFFECTS
 from cuvet.kernels.text import Function, Instruction, Program
-from cuvet.kernels.thread import Ended, Frame, Thread
+from cuvet.kernels.thread import Ended, Frame, Span, Thread
 from cuvet.kernels.values import Block
 
 PAGE_BITS = 21
@@ -24,6 +24,8 @@ class Way:
     addresses: tuple[int, ...] = ()
     trapped: int = 0
     whole: bool = True
+    touched: tuple[Span, ...] | None = None
+    """All that it accesses; None if that is not known to its end."""
 
 
 def follow(
@@ -65,7 +67,8 @@ def _way(
             _step(thread)
     except Ended:
         whole = True
-    return Way(tuple(thread.accesses.values()), thread.trapped, whole)
+    touched = tuple(thread.touched) if thread.finished else None
+    return Way(tuple(thread.accesses.values()), thread.trapped, whole, touched)
 
 
 def _step(thread: Thread) -> None:

@@ -225,7 +225,7 @@ def _load(thread: Thread, instruction: Instruction) -> None:
     elif isinstance(address, int) and space in ("", "global"):
         needed = thread.frame.function.needed
         if "volatile" in instruction.parts or any(isinstance(each, str) and each in needed for each in targets):
-            thread.touch(address, size * count)
+            thread.touch(address, size * count, writes=False)
 
 
 def _extended(kind: Type, value: Value) -> Value:
@@ -244,7 +244,7 @@ def _store(thread: Thread, instruction: Instruction) -> None:
             value = thread.value(sources[position]) if len(sources) == count else None
             address.block.store(address.offset + position * size, size, value)
     elif isinstance(address, int) and space in ("", "global"):
-        thread.touch(address, size * count)
+        thread.touch(address, size * count, writes=True)
     elif address is None and space in ("", "local", "param"):
         thread.forget_local()
 
@@ -259,12 +259,13 @@ def _atomic(thread: Thread, instruction: Instruction) -> None:
     address = thread.address(instruction.operands[not reduction])
     size, count = _width(instruction)
     if isinstance(address, int) and _space(instruction) in ("", "global"):
-        thread.touch(address, size * count)
+        thread.touch(address, size * count, writes=True)
     elif address is None or isinstance(address, Pointer):
         thread.forget_local()
 
 
 def _exit(thread: Thread, instruction: Instruction) -> None:
+    thread.finished = True
     raise Ended
 
 

@@ -1,11 +1,20 @@
 """One thread on its way through a kernel."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cuvet.kernels.text import Address, Function, Instruction, Operand, Program
 from cuvet.kernels.values import Block, Pointer, Value
 
 _MOST_FRAMES = 16
+
+
+class Span(NamedTuple):
+    """Bytes [start, end) that a thread reads or writes."""
+
+    start: int
+    end: int
+    writes: bool
 
 
 class Ended(Exception):
@@ -38,6 +47,10 @@ class Thread:
     page_bits: int
     accesses: dict[int, int] = field(default_factory=dict)
     trapped: int = 0
+    touched: dict[Span, None] = field(default_factory=dict)
+    """All that it certainly accesses, in order."""
+    finished: bool = False
+    """It came to its end: there is nothing more that it does."""
 
     @property
     def frame(self) -> Frame:
@@ -70,11 +83,12 @@ class Thread:
             return Pointer(base.block, base.offset + operand.offset)
         return None if base is None else base + operand.offset & 0xFFFFFFFFFFFFFFFF
 
-    def touch(self, address: int, size: int) -> None:
+    def touch(self, address: int, size: int, writes: bool) -> None:
         """The thread accesses memory there. Ended if the address is not aligned."""
         if address % size:
             raise Ended  # another error than that of an address without memory
         self.accesses.setdefault(address >> self.page_bits, address)
+        self.touched[Span(address, address + size, writes)] = None
 
     def forget_local(self) -> None:
         """Any local variable may have been written."""
@@ -127,6 +141,7 @@ class Thread:
         """Return from the function. Ended if it is the kernel."""
         frame = self.frames.pop()
         if not self.frames:
+            self.finished = True
             raise Ended
         for name, result in zip(frame.function.returns, frame.results, strict=False):
             self._returned(result, frame.block(name))

@@ -9,7 +9,7 @@ from typing import Protocol
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.kernels import Dimensions
-from cuvet.kernels.use import KernelUse, Span
+from cuvet.kernels.use import ANY, KernelUse, Span
 from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.model.call import Arguments, Call
 from cuvet.model.naming import member
@@ -77,9 +77,11 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
             yield Touch(memory, start, None, None, argument, launch=launch)
         return
     spans = _spans(call, model, function, arguments)
-    for each in use.uses if spans is None else ():
-        if (found := pointers.get((each.parameter, each.offset))) is not None:
-            yield Touch(found[1], found[0], None, each.writes, argument, launch=launch)
+    for (parameter, offset), (start, memory) in pointers.items() if spans is None else ():
+        for writes in {each.writes for each in use.uses if (each.parameter, each.offset) == (parameter, offset)}:
+            yield Touch(memory, start, None, writes, argument, launch=launch)
+        if any((each.parameter, each.offset) == (parameter, ANY) for each in use.uses):
+            yield Touch(memory, start, None, None, argument, launch=launch)
     for (memory, writes), (start, end) in _hulls(spans or (), model).items():
         yield Touch(memory, start, end, writes, argument, launch=launch)
 

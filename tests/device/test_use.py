@@ -1,0 +1,126 @@
+"""What kernels are found to do with memory that their parameters point to."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuvet.kernels import Program
+from cuvet.kernels.use import ANY, KernelUse, Span, Use, spans_of, use_of
+
+HEAD = ".version 7.0\n.target sm_75\n.address_size 64\n"
+REGISTERS = ".reg .b64 %rd<20>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .pred %p<9>;"
+HELPER = f"""
+.func put(.param .b64 where, .param .b32 what) {{ {REGISTERS}
+    ld.param.u64 %rd1, [where]; ld.param.u32 %r1, [what]; st.u32 [%rd1], %r1; ret; }}
+"""
+CALL = """{ .param .b64 param0; st.param.b64 [param0+0], %rd1; .param .b32 param1; st.param.b32 [param1+0], %r1;
+    call.uni put, (param0, param1); }"""
+
+
+def kernel(parameters: str, body: str) -> Program:
+    text = f"{HEAD}{HELPER}.visible .entry k({parameters}) {{ {REGISTERS} {body} ret; }}"
+    return Program(lambda: text)
+
+
+ONE, TWO = ".param .u64 a", ".param .u64 a, .param .u64 b"
+STRUCT = ".param .align 8 .b8 s[16]"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "expected"),
+    [
+        (ONE, "", KernelUse()),
+        (ONE, "ld.param.u64 %rd1, [a]; ld.global.f32 %f1, [%rd1];", KernelUse(frozenset({Use(0, 0, False)}))),
+        (ONE, "ld.param.u64 %rd1, [a]; ld.global.nc.f32 %f1, [%rd1];", KernelUse(frozenset({Use(0, 0, False)}))),
+        (ONE, "ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], 1;", KernelUse(frozenset({Use(0, 0, True)}))),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; red.global.add.u32 [%rd1], 1;",
+            KernelUse(frozenset({Use(0, 0, False), Use(0, 0, True)})),
+        ),
+        (
+            TWO,
+            "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1; mov.u32 %r1, %tid.x;"
+            "mul.wide.s32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; cvta.to.global.u64 %rd6, %rd2; add.s64 %rd7, %rd6, %rd4;"
+            "ld.global.f32 %f1, [%rd5]; st.global.f32 [%rd7], %f1;",
+            KernelUse(frozenset({Use(0, 0, False), Use(1, 0, True)})),
+        ),
+        (STRUCT, "ld.param.u64 %rd1, [s+8]; st.global.u32 [%rd1], 1;", KernelUse(frozenset({Use(0, 8, True)}))),
+        (
+            STRUCT,
+            "ld.param.v2.u64 {%rd1, %rd2}, [s]; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd2], 1;",
+            KernelUse(frozenset({Use(0, 0, False), Use(0, 8, True)})),
+        ),
+        (
+            STRUCT,
+            "mov.b64 %rd1, s; ld.param.u64 %rd2, [%rd1+8]; st.global.u32 [%rd2], 1;",
+            KernelUse(frozenset({Use(0, ANY, True)})),
+        ),
+        (ONE, f"ld.param.u64 %rd1, [a]; {CALL}", KernelUse(frozenset({Use(0, 0, True)}))),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; ld.global.u64 %rd2, [%rd1]; st.global.u32 [%rd2], 1;",
+            KernelUse(frozenset({Use(0, 0, False)}), elsewhere=True),
+        ),
+        (
+            TWO,
+            "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; selp.b64 %rd3, %rd1, %rd2, %p1; st.global.u32 [%rd3], 1;",
+            KernelUse(frozenset({Use(0, 0, True), Use(1, 0, True)})),
+        ),
+        (
+            ONE,
+            ".local .b8 depot[8]; ld.param.u64 %rd1, [a]; st.local.u64 [depot], %rd1; ld.local.u64 %rd2, [depot];"
+            "st.global.u32 [%rd2], 1;",
+            KernelUse(frozenset({Use(0, 0, True)})),
+        ),
+        (
+            ONE,
+            ".shared .b8 tile[8]; ld.param.u64 %rd1, [a]; st.shared.u32 [tile], 1;",
+            KernelUse(),
+        ),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; cp.async.ca.shared.global [%r1], [%rd1], 16;",
+            KernelUse(frozenset({Use(0, 0, False), Use(0, 0, True)}), elsewhere=True),
+        ),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; { .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni unknown, (param0); }",
+            KernelUse(frozenset({Use(0, 0, False), Use(0, 0, True)}), elsewhere=True),
+        ),
+    ],
+    ids=[
+        "nothing", "read", "read-only", "written", "atomic", "copied", "in a struct", "two at once", "address of a struct",
+        "called", "found in memory", "one of two", "kept in local memory", "shared memory", "copied behind its back",
+        "given away",
+    ],
+)  # fmt: skip
+def test_use(parameters: str, body: str, expected: KernelUse) -> None:
+    assert use_of(kernel(parameters, body), "k") == expected
+
+
+def test_a_kernel_that_is_not_there() -> None:
+    assert use_of(kernel(ONE, ""), "other") is None
+
+
+OFFSET = (
+    "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;"
+    "mov.u32 %r4, %tid.x; mad.lo.s32 %r5, %r2, %r3, %r4; add.s32 %r6, %r5, %r1; mul.wide.s32 %rd3, %r6, 4;"
+    "add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], 7;"
+)
+
+
+def test_spans_are_of_the_corner_threads() -> None:
+    program = kernel(".param .u64 a, .param .u32 n", OFFSET)
+    arguments = ((0x10000).to_bytes(8, "little"), (256).to_bytes(4, "little"))
+    spans = spans_of(program, "k", arguments, (2, 1, 1), (32, 1, 1))
+    assert spans is not None
+    first = 0x10000 + 4 * 256
+    assert [each.start for each in spans] == [first, first + 4 * 31, first + 4 * 32, first + 4 * 63]
+    assert set(spans) >= {Span(first, first + 4, True)}
+
+
+def test_no_spans_where_a_thread_cannot_be_followed() -> None:
+    body = "ld.param.u64 %rd1, [a]; ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra DONE; st.global.u32 [%rd1], 1; DONE:"
+    program = kernel(ONE, body)
+    assert spans_of(program, "k", ((0x10000).to_bytes(8, "little"),), (1, 1, 1), (1, 1, 1)) is None
