@@ -34,6 +34,8 @@ class Watching(Order):
         self.pairs: Counter[tuple[str, bool]] = Counter()
         """Kind of edge, and whether the second began before the first had ended; for pairs without an edge, whether they overlapped or ran
         the other way round."""
+        self.worst: Counter[str] = Counter()
+        """Nanoseconds by which the second was seen to begin before the end of the first, at most."""
         self._times = times
         self._launched: list[tuple[tuple[int, int], Stream]] = []
 
@@ -52,7 +54,10 @@ class Watching(Order):
             if other_program != program:
                 return
             position, other = self._launched[index]
-            self.pairs[self._edge(position, other, stream), begin < other_end] += 1
+            edge = self._edge(position, other, stream)
+            self.pairs[edge, begin < other_end] += 1
+            if not edge.startswith("none"):
+                self.worst[edge] = max(self.worst[edge], other_end - begin)
 
     def _edge(self, position: tuple[int, int], other: Stream, stream: Stream) -> str:
         if other is stream:
@@ -93,7 +98,11 @@ def main() -> int:
     assert isinstance(proof.model.order, Watching)
     pairs = proof.model.order.pairs
     rows = {
-        edge: {"pairs": pairs[edge, False] + pairs[edge, True], "not one after the other": pairs[edge, True]}
+        edge: {
+            "pairs": pairs[edge, False] + pairs[edge, True],
+            "not one after the other": pairs[edge, True],
+            "by ns at most": proof.model.order.worst[edge],
+        }
         for edge in sorted({edge for edge, _ in pairs})
     }
     print(json.dumps(rows, indent=1))

@@ -22,12 +22,21 @@ __device__ unsigned long long now() {
     return time;
 }
 
+constexpr unsigned long long MARGIN = 3000;  // ns
+
 __global__ void spin(unsigned long long* times, int slot, unsigned long long ns) {
+    // The clocks of multiprocessors differ a little: what is noted lies well inside of what the kernel does.
+    const unsigned long long first = now();
+    while (now() - first < MARGIN) {
+    }
     const unsigned long long begin = now();
-    times[2 * slot] = begin;
     while (now() - begin < ns) {
     }
-    times[2 * slot + 1] = now();
+    const unsigned long long end = now();
+    while (now() - end < MARGIN) {
+    }
+    times[2 * slot] = begin;
+    times[2 * slot + 1] = end;
 }
 
 constexpr int STREAMS = 6, EVENTS = 6, OPERATIONS = 240;
@@ -55,9 +64,8 @@ int main(int, char** arguments) {
         for (int i = 0; i < OPERATIONS; i++) {
             // The legacy default stream orders so much that it is taken rarely.
             const auto pick = [&] {
-                const size_t at = random() % (8 * streams.size());
-                return at % 8 && streams[at % streams.size()] == cudaStreamLegacy ? streams[0]
-                                                                                  : streams[at % streams.size()];
+                const cudaStream_t stream = streams[random() % streams.size()];
+                return stream == cudaStreamLegacy && random() % 8 ? streams[0] : stream;
             };
             cudaEvent_t event = events[random() % EVENTS];
             switch (const int what = random() % 100) {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
+    from cuvet.model.order import Clock
     from cuvet.model.view import ModelView
 
 _COPIES = "HtoD DtoH DtoD HtoA AtoH DtoA AtoD AtoA Peer 2D 2DUnaligned 3D 3DPeer".split()
@@ -212,11 +213,16 @@ def finish(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 @for_role(Verb.BLOCKS, Kind.EVENT)
 @for_role(Verb.QUERIES, Kind.EVENT)
 def finish_event(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    """The call succeeded, so the work before the event's record is done."""
+    """The call succeeded, so the work before the event's record is done. There is none if it was never recorded."""
     event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
-    if outcome.status == 0:
-        model.order.finish(event.clock if isinstance(event, Event) and not event.external else None)
-        forget_touches(model)
+    if outcome.status != 0:
+        return
+    clock: Clock | None = None
+    if isinstance(event, Event) and not event.external:
+        never = model.complete and event.recorded_by is None and event.captured is None
+        clock = {} if never else event.clock
+    model.order.finish(clock)
+    forget_touches(model)
 
 
 @written_by("cuStreamGetFlags")
