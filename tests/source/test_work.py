@@ -104,6 +104,44 @@ def test_branches_that_change_nothing_are_checked_on_a_few_paths(shape: Callable
         assert result.stats["steps"] <= 4 * 6 * (count + 2)
 
 
+def cleanup(count: int, between: str = "", free: str = "cudaFree(p@);", without: int = -1) -> str:
+    """Calls that go to the end if they fail, which frees all but one; ``between`` stands amid them."""
+    declared = "".join(f"float *p{at} = 0;\n" for at in range(count)) + "float *q = 0;\n"
+    calls = [f"if (cudaMalloc(&p{at}, 4) != cudaSuccess) goto out;\n" for at in range(count)]
+    calls.insert(count // 2, between)
+    ends = "".join(free.replace("@", str(at)) + "\n" for at in range(count) if at != without)
+    return function(declared + "".join(calls) + "out:\n" + ends)
+
+
+@pytest.mark.parametrize("free", ["cudaFree(p@);", "if (p@) cudaFree(p@);"])
+def test_calls_that_go_to_one_label_if_they_fail_are_checked_on_a_few_paths(free: str) -> None:
+    for count in (50, 100, 250):
+        result = checked(cleanup(count, free=free))
+        assert result.not_checked == () and [each.name for each in result.findings if each.severity != "note"] == []
+        assert result.stats["paths"] <= 3 and result.stats["steps"] <= 3 * 5 * count
+
+
+@pytest.mark.parametrize("count", [8, 100])
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [
+        ("cudaMalloc(&q, 4); if (cudaMemset(q, 0, 4) != cudaSuccess) goto out; cudaFree(q);", "source-leak-on-failure"),
+        ("cudaFree(p0); if (cudaMemset(p1, 0, 4) != cudaSuccess) goto out; p0 = 0;", "memory-free-twice"),
+        ("q = p0; p0 = 0; if (cudaMemset(p1, 0, 4) != cudaSuccess) goto out; p0 = q;", "source-leak-on-failure"),
+        ("q = p0; if (cudaMemset(p1, 0, 4) != cudaSuccess) goto out; q = 0;", ""),
+    ],
+)
+def test_what_only_one_of_many_calls_does_wrong_is_found(count: int, between: str, found: str) -> None:
+    names = {each.name for each in checked(cleanup(count, between)).findings}
+    assert names - {"source-status-dropped"} == ({found} if found else set())
+
+
+@pytest.mark.parametrize("without", [0, 50, 98])
+def test_what_is_not_freed_after_one_of_many_calls_is_found(without: int) -> None:
+    found = checked(cleanup(100, without=without)).findings
+    assert [each.objects[0].name for each in found if each.name.startswith("source-l")] == [f"p{without}"]
+
+
 @pytest.mark.parametrize("shape", (ALIKE | OTHER).values(), ids=ALIKE | OTHER)
 def test_steps_are_limited_by_the_size_of_the_function(
     shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch

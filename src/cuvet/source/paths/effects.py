@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -48,6 +49,15 @@ class Mark:
     counts: tuple[int, int, int, SourceCall | None]
 
 
+class Progress(NamedTuple):
+    """How much has happened on a path."""
+
+    changed: int
+    newest: int
+    escaped: int
+    moved: int
+
+
 class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
 
@@ -66,8 +76,19 @@ class Effects:
         self._lent: dict[str, frozenset[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
+        self._moved = 0
+        """How often an lvalue got, or held before, an object that was seen made, or a constant."""
         self._unchecked: set[int] = set()
         """Made by calls whose status nobody looked at."""
+
+    def progress(self) -> Progress:
+        return Progress(len(self.world.changed), self.handles.newest, len(self.handles.escaped), self._moved)
+
+    def only_makes(self, since: Progress, until: Progress) -> bool:
+        """Whether all that became of objects between the two is that new ones were made, each in an lvalue of its own."""
+        changed = self.world.changed[since.changed : until.changed]
+        new = len(set(changed)) == len(changed) and all(word > since.newest for word in changed)
+        return new and (since.escaped, since.moved) == (until.escaped, until.moved)
 
     def mark(self) -> Mark:
         """What the path knows now."""
@@ -147,6 +168,9 @@ class Effects:
         lvalue, value, handles = operation.lvalue, operation.value, self.handles
         self._follow_status(operation)
         word = None if value is None else handles.word(value)
+        self._moved += isinstance(value, int) or not self.world.made_by.keys().isdisjoint(
+            (word, handles.words.get(lvalue))
+        )
         if isinstance(value, Inside) and value.lvalue == lvalue:
             handles.give(lvalue)  # the start can be found again
         if "[*]" in lvalue or not handles.is_local(lvalue):

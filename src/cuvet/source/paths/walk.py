@@ -3,8 +3,10 @@
 A path is taken with the arms that do not leave the function early, every loop once, all calls successful. Then each decision that can
 also go the other way is taken otherwise, and then each to which only such a path comes. So what is found on a path needs one decision of
 which nothing is known, or several within one another, and not a combination that may be impossible. In functions of many branches, arms
-that change nothing, and end where the other one does, are taken one after the other on the same path. ``cuvet.source.paths.belief`` says
-whether that holds for the calls that a finding is about.
+that change nothing which is asked for further on, and end where the other one does, are taken one after the other on the same path, which
+goes back to the decision after each. Of many calls after which the function goes to the same label if they fail, the first and the last
+are tried, and those between them only if that says different things. ``cuvet.source.paths.belief`` says whether what a path takes can be
+believed of the calls that a finding is about.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from cuvet.source.paths.arms import Arm, Arms
-from cuvet.source.paths.effects import Effects, Mark
+from cuvet.source.paths.effects import Effects, Mark, Progress
 from cuvet.source.paths.handles import FIRST
-from cuvet.source.paths.trace import Here, Key
+from cuvet.source.paths.trace import Guards, Here, Key
 from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
 from cuvet.source.result import Summaries
 from cuvet.source.syntax.macros import implies, names_in
@@ -63,6 +65,8 @@ class Alternative:
     arm: int
     failing: frozenset[Key]
     after: tuple[Alternative, ...] = field(default=(), compare=False)
+    progress: Progress | None = field(default=None, compare=False)
+    """Of the path, when it came to the decision, if a call fails."""
 
 
 _step = attrgetter("step")
@@ -284,7 +288,9 @@ class Path:
         elif condition is not None:
             origin = self.effects.statuses.of(condition.lvalue)
             if origin is not None:
-                self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin}), after))
+                self.alternatives.append(
+                    Alternative(decision, 1 - arm, frozenset({origin}), after, self.effects.progress())
+                )
 
     def _known(self, condition: Condition | None, at: int) -> bool | None:
         """What the condition is, where its lvalue's value is known, or it was asked before and nothing changed since."""
@@ -347,6 +353,10 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
         first.run()
     order = {each: at for at, each in enumerate(dict.fromkeys(first.alternatives))}
     waiting = dict.fromkeys(order)
+    rows = [row for row in _rows(first) if len(row) > FEW]
+    for inner in (each for row in rows for each in row[1:-1]):
+        waiting.pop(inner)
+    said: dict[Alternative, frozenset[tuple[object, ...]]] = {}
     seen = {each.decision for each in order}
     joined: set[Decision] = set()
     others: list[tuple[int, Path]] = []
@@ -363,6 +373,14 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
         others.append((max((order[each] for each in took if each.decision in path.apart), default=-1), path))
         for each in waiting.keys() & took or {alternative}:
             waiting.pop(each)
+        if alternative.failing:
+            said[alternative] = _said(path)
+            for row in [row for row in rows if alternative in (row[0], row[-1]) and {row[0], row[-1]} <= said.keys()]:
+                rows.remove(row)
+                if not _say_the_same(row, said, first):
+                    middle = len(row) // 2
+                    waiting[row[middle]] = None
+                    rows += [row[: middle + 1], row[middle:]]
         for each in path.alternatives if not alternative.failing else ():
             if (
                 not each.decision[1] and each.decision not in seen
@@ -379,3 +397,37 @@ def _goes_with(each: Alternative, alternative: Alternative, joined: set[Decision
     if each.failing:
         return False
     return each.after == alternative.after or all(before.decision in joined for before in each.after)
+
+
+def _rows(first: Path) -> Iterator[list[Alternative]]:
+    """Calls after which the path goes to the same place if they fail, as ``goto out``, from within the same branches."""
+    rows: dict[tuple[int, Guards], list[Alternative]] = {}
+    blocks = first.function.blocks
+    for each in dict.fromkeys(first.alternatives):
+        block = blocks[each.decision[0]]
+        edge = block.edges[each.arm]
+        if each.failing and not each.decision[1] and edge.kind == "jump":
+            rows.setdefault((edge.target, block.guards), []).append(each)
+    yield from rows.values()
+
+
+def _said(path: Path) -> frozenset[tuple[object, ...]]:
+    """What may be said of a path, in short."""
+    broken = ((each.violation.rule.code, each.call.written.start) for each in path.effects.world.broken)
+    return frozenset((*broken, *((each.by.written.start, each.lvalue) for each in path.effects.left)))
+
+
+def _say_the_same(
+    row: list[Alternative], said: Mapping[Alternative, frozenset[tuple[object, ...]]], first: Path
+) -> bool:
+    """Whether the calls between the first and the last of the row need no paths of their own: on that of each, an object is there or it is
+    not, and so it is on one of these two, which differ in nothing else."""
+    since, until = row[0].progress, row[-1].progress
+    if len(row) < 3:
+        return True
+    return (
+        since is not None
+        and until is not None
+        and said[row[0]] == said[row[-1]]
+        and first.effects.only_makes(since, until)
+    )
