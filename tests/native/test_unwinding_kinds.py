@@ -238,6 +238,25 @@ def test_libraries_and_threads_that_come_and_go_while_others_walk(bench: Bench) 
     assert sorted(recorded) == sorted(expected) and len(recorded) > 2 * 10 * 2 + 24 * 20
 
 
+def test_what_an_earlier_frame_left_where_one_is_larger_now(bench: Bench) -> None:
+    """All inner frames are where they were, and so are the words of the outer ones; only the frame pointer leads elsewhere."""
+    seen = equal_stacks(
+        bench,
+        """
+        APART __attribute__((optimize("omit-frame-pointer"))) static void between(void) { made(); asm volatile(""); }
+        APART static void inner(int n) { char room[64 * n]; asm volatile("" :: "r"(room) : "memory"); between(); asm volatile(""); }
+        #define OUTER(name) \\
+            APART static void name(int n, int m) { char room[64 * n]; asm volatile("" :: "r"(room)); inner(m); asm volatile(""); }
+        OUTER(one) OUTER(other)
+        int main(void) {
+            start();
+            for (int i = 0; i < 12; i++) (i % 2 ? other : one)(20 - i, 2 + i);
+            return 0;
+        }""",
+    )
+    assert len(seen) == 12 and len(set(seen)) == 2
+
+
 def test_jumps_out_of_frames(bench: Bench) -> None:
     """longjmp leaves frames that the last walk has seen; others take their place."""
     seen = equal_stacks(
