@@ -15,11 +15,23 @@ namespace cuvet {
 
 __thread Thread* current_thread;
 
+constexpr int MOST_OBJECTS = 96;
+constexpr int MOST_OUTPUTS = 16;
+
+// What a record says of objects.
+struct Fields {
+    ObjectField objects[MOST_OBJECTS];
+    OutputField outputs[MOST_OUTPUTS];
+    int object_count;
+    int output_count;
+
+    bool makes_one() const { return output_count == 1; }
+    bool names_some() const { return output_count == 0 && object_count > 0; }
+};
+
 namespace {
 
 constexpr uint32_t SUCCESS = 0;
-constexpr int MOST_OBJECTS = 96;
-constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;
 constexpr uint64_t MOST_HANDED_OUT = 1 << 20;  // in an array
 
@@ -142,13 +154,6 @@ bool is_known_context(const Object* object, const Role& role, const EntryPoint& 
     return last->action != Action::RETAINS;
 }
 
-struct Fields {
-    ObjectField objects[MOST_OBJECTS];
-    OutputField outputs[MOST_OUTPUTS];
-    int object_count;
-    int output_count;
-};
-
 void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
     const bool null = is_null(role.kind, handle);
     if (fields->object_count == MOST_OBJECTS || (null && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
@@ -247,6 +252,8 @@ void Call::enter() {
     number_ = ++thread_->calls;
     thread_->depth++;
     record_ = nullptr;
+    again_ = nullptr;
+    origin_ = nullptr;
     unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
     killed_count_ = pointer_count_ = 0;
 
@@ -260,8 +267,7 @@ void Call::enter() {
     const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_ || record_accesses;
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
     if (record_accesses) write_code(thread_, entry_point_, words_, number_);
-    if (flags_ & ~CALL_PER_THREAD || record_everything)
-        store(NOT_RETURNED, with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
+    if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
 }
 
@@ -372,12 +378,96 @@ uint32_t Call::take_stack(bool striking) const {
     return capture_stack(thread_);
 }
 
-void Call::store(uint32_t status, uint32_t stack) {
+namespace {
+
+const char* arguments_of(const CallRecord* record) { return reinterpret_cast<const char*>(record + 1); }
+ObjectField* objects_of(const CallRecord* record) {
+    return reinterpret_cast<ObjectField*>(const_cast<char*>(arguments_of(record)) + record->arguments * 8u);
+}
+OutputField* outputs_of(const CallRecord* record) {
+    return reinterpret_cast<OutputField*>(objects_of(record) + record->objects);
+}
+
+// Which of a call's objects may be another where the call is made again: the first that is no stream. For one that
+// makes an object, none of them.
+int subject_of(const ObjectField* objects, int count) {
+    for (int i = 0; i < count; i++)
+        if (objects[i].kind != static_cast<uint8_t>(Kind::STREAM)) return i;
+    return 0;
+}
+
+Subject named_by(const Fields& fields) {
+    if (!fields.names_some()) return {};
+    const ObjectField& object = fields.objects[subject_of(fields.objects, fields.object_count)];
+    return {object.handle, object.generation, true};
+}
+
+// Of a call that others may be like; 0: none can.
+uint64_t key_of(const Fields& fields, const EntryPoint& entry_point, uint16_t flags, uint32_t stack) {
+    constexpr uint16_t ORDINARY = CALL_LIFECYCLE | CALL_ORDER | CALL_STREAM_ORDERED;
+    if (!(flags & ORDINARY) || flags & (CALL_SUSPECT | CALL_FAILED) || fields.output_count > 1) return 0;
+    for (int i = 0; i < entry_point.parameter_count; i++)
+        if (entry_point.parameters[i].capture != Capture::NONE) return 0;
+    uint64_t key = uint64_t{entry_point.id} << 48 | uint64_t{flags} << 32 | stack;
+    const int subject = fields.names_some() ? subject_of(fields.objects, fields.object_count) : -1;
+    for (int i = 0; i < fields.object_count; i++)
+        if (i != subject) key = (key ^ fields.objects[i].handle) * 0xC2B2AE3D27D4EB4Fu;
+    return key * 0x9E3779B97F4A7C15u | 1;
+}
+
+Origin* find_origin(Repeats* repeats, uint64_t key) {
+    for (Origin& origin : repeats->origins[key >> 61])
+        if (origin.key == key) return &origin;
+    return nullptr;
+}
+
+Origin* replace_origin(Repeats* repeats, uint64_t key) {
+    if (Origin* origin = find_origin(repeats, key)) return origin;
+    uint8_t& oldest = repeats->oldest[key >> 61];
+    Origin* origin = &repeats->origins[key >> 61][oldest];
+    oldest = static_cast<uint8_t>((oldest + 1) % Repeats::WAYS);
+    return origin;
+}
+
+// Whether the record names the objects that the fields do; of the one at `subject`, only in the same way.
+bool names_same(const CallRecord* record, const Fields& fields, int subject) {
+    if (record->objects != fields.object_count || record->outputs != fields.output_count) return false;
+    const ObjectField* known = objects_of(record);
+    for (int i = 0; i < fields.object_count; i++) {
+        const ObjectField& field = fields.objects[i];
+        if (known[i].parameter != field.parameter || known[i].kind != field.kind || known[i].flags != field.flags ||
+            known[i].context != field.context)
+            return false;
+        if (i != subject && (known[i].handle != field.handle || known[i].generation != field.generation)) return false;
+    }
+    return true;
+}
+
+// Generations and handles that fit the word of a subject: of the generation the lower bits, of which the origin's has
+// the others.
+constexpr int HANDLE_BITS = 48;
+
+bool fits(uint64_t handle, uint32_t generation, uint32_t known) {
+    const int32_t grown = static_cast<int32_t>(generation - known);
+    return handle >> HANDLE_BITS == 0 && grown >= INT16_MIN && grown <= INT16_MAX;
+}
+
+uint64_t subject_word(uint64_t handle, uint32_t generation) { return uint64_t{generation} << HANDLE_BITS | handle; }
+
+}  // namespace
+
+void Call::store(uint32_t stack) {
     if (!entered_) entered_ = ticks();
     if (entry_point_.flags & LIBRARY) write_library_names(thread_);
     Fields fields;
     describe(thread_, entry_point_, words_, &fields);
-    const uint64_t context = current_context(thread_);
+    context_ = current_context(thread_);
+    const uint64_t key = pointer_count_ ? 0 : key_of(fields, entry_point_, flags_, stack);
+    if (!key || !store_again(fields, stack, key)) store_whole(fields, stack, key);
+    if (!dropped_ && enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
+}
+
+void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     const uint32_t arguments_bytes = entry_point_.parameter_count * 8u;
     const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
@@ -389,13 +479,13 @@ void Call::store(uint32_t status, uint32_t stack) {
     dropped_ = !record;
     if (dropped_) return;
     record->entry_point = entry_point_.id;
-    record->status = status;
+    record->status = NOT_RETURNED;
     record->entered = entered_;
     record->returned = 0;
     record->thread = thread_->id;
     record->stack = stack;
     record->number = number_;
-    record->context = context;
+    record->context = context_;
     record->arguments = entry_point_.parameter_count;
     record->objects = static_cast<uint8_t>(fields.object_count);
     record->outputs = static_cast<uint8_t>(fields.output_count);
@@ -409,8 +499,83 @@ void Call::store(uint32_t status, uint32_t stack) {
     if (record_accesses && entry_point_.flags & COPIES_ARGUMENTS)
         record->input_bytes += write_arguments(thread_, entry_point_, words_, at + record->input_bytes);
     publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
-    if (enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
     record_ = record;
+    begin_record(named_by(fields), fields.makes_one());
+    if (!key) return;
+    origin_ = replace_origin(&thread_->repeats, key);
+    *origin_ = {key, record, false, 0};
+}
+
+// The thread's chunk has a record of the call now.
+void Call::begin_record(const Subject& named, bool makes) {
+    Repeats& repeats = thread_->repeats;
+    chunk_ = thread_->chunk;
+    repeats.number = number_;
+    repeats.entered = entered_;
+    named_before_ = repeats.named.count();
+    if (makes) made_ = repeats.made.add({});
+    if (named.is_known) repeats.named.add(named);
+}
+
+// False if no call that this one is like is in the chunk.
+bool Call::store_again(const Fields& fields, uint32_t stack, uint64_t key) {
+    Repeats& repeats = thread_->repeats;
+    Origin* origin = find_origin(&repeats, key);
+    if (!origin || !origin->is_ready) return false;
+    const CallRecord* whole = origin->record;
+    const uint64_t calls = number_ - repeats.number, since = entered_ - repeats.entered;
+    const bool names = fields.names_some();
+    const int subject = names ? subject_of(fields.objects, fields.object_count) : -1;
+    if (whole->entry_point != entry_point_.id || whole->stack != stack || whole->flags != flags_ ||
+        whole->context != context_ || calls - 1 > UINT8_MAX - 1 || since > UINT32_MAX ||
+        !names_same(whole, fields, subject))
+        return false;
+
+    uint32_t back = Newest::MOST;
+    const ObjectField& named = fields.objects[names ? subject : 0];
+    const ObjectField& before = objects_of(whole)[names ? subject : 0];
+    if (names) {
+        back = repeats.made.find(named.handle, named.generation);
+        if (back == Newest::MOST && !fits(named.handle, named.generation, before.generation)) return false;
+    } else if (fields.makes_one() && origin->streak >= Repeats::STREAK) {
+        back = 0;
+    }
+    const bool has_subject = names || fields.makes_one();
+    uint64_t words[1 + AGAIN_ARGUMENTS];
+    uint32_t count = 0, given = 0;
+    if (has_subject && back == Newest::MOST) {
+        given = AGAIN_SUBJECT;
+        words[count++] = names ? subject_word(named.handle, named.generation) : 0;
+        back = 0;
+    }
+    const uint64_t* known = reinterpret_cast<const uint64_t*>(arguments_of(whole));
+    for (uint32_t i = 0; i < entry_point_.parameter_count; i++) {
+        const bool is_subject = names && i == named.parameter && known[i] == before.handle;
+        if (words_[i] == (is_subject ? named.handle : known[i])) continue;
+        if (i >= AGAIN_ARGUMENTS) return false;
+        given |= 1u << i;
+        words[count++] = words_[i];
+    }
+
+    const uint32_t bytes = sizeof(CallAgain) + count * 8u;
+    CallAgain* again = reserve_again(thread_, bytes);
+    if (!again) return false;
+    memcpy(again + 1, words, count * 8u);
+    const uint64_t place =
+        static_cast<uint64_t>(reinterpret_cast<const char*>(whole) - reinterpret_cast<const char*>(thread_->chunk));
+    CallAgain said = {};
+    said.size = static_cast<uint16_t>(bytes);
+    said.given = static_cast<uint8_t>(given);
+    said.calls = static_cast<uint8_t>(calls);
+    said.origin = static_cast<uint16_t>(place / 8 | back << AGAIN_ORIGIN_BITS);
+    said.since = static_cast<uint32_t>(since);
+    publish_again(thread_, again, said);
+    again_ = again;
+    whole_ = whole;
+    origin_ = origin;
+    named_ = named_by(fields);
+    begin_record(named_, fields.makes_one());
+    return true;
 }
 
 uint32_t Call::leave(uint32_t status) {
@@ -444,6 +609,8 @@ void Call::finish(uint32_t status) {
     if (failed && !(entry_point_.flags & LIBRARY)) tell_launches(thread_, status, number_);
     if (record_)
         finish_record(status, failed);
+    else if (again_)
+        finish_again(status, failed);
     else if (!dropped_)
         store_late(status, failed);
     if (failed) explain();
@@ -541,7 +708,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     const bool of_library = is_of_library(role.kind);
     uint64_t context = 0;
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
-        context = record_ && !of_library ? record_->context : current_context(thread_);
+        context = (record_ || again_) && !of_library ? context_ : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
     give_birth(object, seen, parent_of(entry_point_, role, words_, context), context,
@@ -561,14 +728,84 @@ void Call::finish_record(uint32_t status, bool failed) {
         if (!record_->stack) record_->stack = take_stack(true);
         record_->flags |= failed ? CALL_FAILED : CALL_LIFECYCLE;
     }
+    OutputField* outputs = outputs_of(record_);
     if (status == SUCCESS) {
         if (entry_point_.flags & ORDER_ON_SUCCESS) record_->flags |= CALL_ORDER;
-        OutputField* outputs = reinterpret_cast<OutputField*>(
-            reinterpret_cast<char*>(record_ + 1) + record_->arguments * 8u + record_->objects * sizeof(ObjectField));
         for (int i = 0; i < record_->outputs; i++) fill_output(thread_, entry_point_, words_, &outputs[i]);
     }
     record_->returned = ticks();
     __atomic_store_n(&record_->status, status, __ATOMIC_RELEASE);
+    if (chunk_ != thread_->chunk) return;
+    if (record_->outputs == 1 && status == SUCCESS)
+        thread_->repeats.made.fill(made_, {outputs->value, outputs->generation, outputs->kind != 0});
+    const bool is_origin = status == SUCCESS && origin_ && origin_->record == record_ && record_->flags == flags_;
+    if (is_origin && (record_->outputs == 0 || outputs->kind)) origin_->is_ready = true;
+}
+
+// What stands in the short record says all, or the call is told in full.
+void Call::finish_again(uint32_t status, bool failed) {
+    const bool has_changed = (new_object_ && !(flags_ & CALL_LIFECYCLE)) ||
+                             (entry_point_.flags & ORDER_ON_SUCCESS && !(flags_ & CALL_ORDER));
+    OutputField made = {};
+    if (whole_->outputs && status == SUCCESS) {
+        made.parameter = outputs_of(whole_)->parameter;
+        fill_output(thread_, entry_point_, words_, &made);
+    }
+    if (status == SUCCESS && !has_changed && (!whole_->outputs || tell_made(made))) {
+        const uint32_t took = pack_took(ticks() - entered_);
+        __atomic_store_n(&again_->took, took, __ATOMIC_RELEASE);
+        return;
+    }
+    if (tell_in_full()) finish_record(status, failed);
+}
+
+// Of the object that was made: where its handle was named before, or what it is. False if the record cannot say it.
+bool Call::tell_made(const OutputField& made) {
+    Repeats& repeats = thread_->repeats;
+    const OutputField* known = outputs_of(whole_);
+    if (made.kind != known->kind || chunk_ != thread_->chunk) return false;
+    const uint32_t meanwhile = repeats.named.count() - named_before_;  // named within the call
+    uint32_t back = repeats.named.find(made.value, made.generation - 1);
+    if (back < Newest::MOST) back = back < meanwhile ? Newest::MOST : back - meanwhile;
+    const uint8_t streak = origin_->streak;
+    origin_->streak = back == Newest::MOST ? 0 : static_cast<uint8_t>(streak + (streak < Repeats::STREAK));
+    if (again_->given & AGAIN_SUBJECT) {
+        if (!fits(made.value, made.generation, known->generation)) return false;
+        const uint64_t word = subject_word(made.value, made.generation);
+        memcpy(again_ + 1, &word, sizeof word);
+    } else {
+        if (back == Newest::MOST) return false;
+        again_->origin =
+            static_cast<uint16_t>((again_->origin & ((1u << AGAIN_ORIGIN_BITS) - 1)) | back << AGAIN_ORIGIN_BITS);
+    }
+    repeats.made.fill(made_, {made.value, made.generation, true});
+    return true;
+}
+
+// As if it had been from the start. False if there is no room.
+__attribute__((noinline)) bool Call::tell_in_full() {
+    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, whole_->size));
+    if (record) {
+        memcpy(&record->entry_point, &whole_->entry_point, whole_->size - sizeof(RecordHeader));
+        record->status = NOT_RETURNED;
+        record->entered = entered_;
+        record->returned = 0;
+        record->number = number_;
+        memcpy(record + 1, words_, record->arguments * 8u);
+        if (named_.is_known) {
+            ObjectField& named = objects_of(record)[subject_of(objects_of(record), record->objects)];
+            named.handle = named_.handle;
+            named.generation = named_.generation;
+        }
+        if (record->outputs) *outputs_of(record) = {outputs_of(record)->parameter, 0, 0, 0, 0};
+        publish(thread_, record, whole_->size, RecordType::CALL, flags_);
+        begin_record(named_, record->outputs == 1);
+    }
+    __atomic_store_n(&again_->took, AGAIN_TOLD, __ATOMIC_RELEASE);
+    record_ = record;
+    again_ = nullptr;
+    origin_ = nullptr;
+    return record;
 }
 
 // A call that nobody needed to store when it was made, and that turned out to matter.
@@ -578,8 +815,11 @@ void Call::store_late(uint32_t status, bool failed) {
     if (entry_point_.flags & ORDER_ON_SUCCESS && status == SUCCESS && order_matters()) flags_ |= CALL_ORDER;
     if (!(flags_ & ~CALL_PER_THREAD)) return;
     const bool with_stack = flags_ & (CALL_FAILED | CALL_LIFECYCLE);
-    store(NOT_RETURNED, with_stack ? take_stack(true) : 0);
-    if (record_) finish_record(status, false);
+    store(with_stack ? take_stack(true) : 0);
+    if (record_)
+        finish_record(status, false);
+    else if (again_)
+        finish_again(status, false);
 }
 
 }  // namespace cuvet

@@ -12,6 +12,7 @@
 namespace cuvet {
 
 struct Object;
+struct Fields;
 
 constexpr int MOST_KILLED = 4;
 
@@ -43,7 +44,10 @@ class Call {
     void end_released_context(uint64_t device);
     void note_death(Object* object);
     uint32_t take_stack(bool striking) const;
-    void store(uint32_t status, uint32_t stack);
+    void store(uint32_t stack);
+    void store_whole(const Fields& fields, uint32_t stack, uint64_t key);
+    bool store_again(const Fields& fields, uint32_t stack, uint64_t key);
+    void begin_record(const Subject& named, bool makes);
     void finish(uint32_t status);
     void explain();
     void finish_more(uint32_t status);
@@ -52,6 +56,9 @@ class Call {
     bool begin_life(const Role& role, uint64_t handle);
     void begin_lives(const Role& role);
     void finish_record(uint32_t status, bool failed);
+    void finish_again(uint32_t status, bool failed);
+    bool tell_made(const OutputField& made);
+    bool tell_in_full();
     void store_late(uint32_t status, bool failed);
     bool has_failed(uint32_t status) const;
     uint64_t stream() const;
@@ -62,6 +69,14 @@ class Call {
     Thread* thread_;
     Slot* slot_;
     CallRecord* record_;
+    CallAgain* again_;         // in place of it
+    const CallRecord* whole_;  // the record that this one is like
+    Origin* origin_;           // where the thread keeps the call for others to be like; null if it does not
+    ChunkHeader* chunk_;       // of the record
+    uint64_t context_;
+    Subject named_;
+    uint32_t made_;          // number of what it makes among what was made in the chunk
+    uint32_t named_before_;  // how many subjects were named in the chunk
     uint64_t entered_;
     uint64_t number_;
     uint16_t flags_;       // of the record

@@ -275,6 +275,7 @@ bool next_chunk(Thread* thread) {
     ChunkHeader* full = thread->chunk;
     thread->chunk = chunk;
     thread->used = CHUNK_HEADER_BYTES;
+    thread->repeats = {};
     if (!full) return true;
     if (thread->depth == 0)
         unmap(full);
@@ -317,6 +318,7 @@ Thread* take_ended_thread() {
 void forget_what_was_found(Thread* thread) {
     memset(thread->readable, 0, sizeof thread->readable);
     memset(static_cast<void*>(thread->memos), 0, sizeof thread->memos);
+    thread->repeats = {};
 }
 
 // All zero, and not in the file; null if there is none.
@@ -495,6 +497,21 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
     start->flags = flags;
     thread->used += bytes;
     __atomic_store_n(&start->size, bytes, __ATOMIC_RELEASE);
+}
+
+CallAgain* reserve_again(Thread* thread, uint32_t bytes) {
+    const bool has_room = thread->chunk && thread->used + bytes + TAIL <= CHUNK_BYTES;
+    return has_room ? reinterpret_cast<CallAgain*>(end_of(thread->chunk, thread->used)) : nullptr;
+}
+
+void publish_again(Thread* thread, CallAgain* record, const CallAgain& fields) {
+    record->type = static_cast<uint16_t>(RecordType::CALL_AGAIN);
+    record->origin = fields.origin;
+    record->since = fields.since;
+    thread->used += fields.size;
+    uint32_t first;  // what the others call the size
+    memcpy(&first, &fields, sizeof first);
+    __atomic_store_n(reinterpret_cast<uint32_t*>(record), first, __ATOMIC_RELEASE);
 }
 
 void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "again.h"
 #include "entry_points.h"
 #include "python_frames.h"
 #include "unwind.h"
@@ -97,6 +98,7 @@ struct Thread {
     ChunkHeader* ring;
     ChunkHeader* chunk;
     uint32_t used;  // bytes of the chunk
+    Repeats repeats;
     int retired_count;
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
     uint64_t readable[READABLE_PAGES];   // see is_readable()
@@ -198,6 +200,9 @@ void detach_thread(Thread* thread);
 // is visible before publish().
 void* reserve(Thread* thread, uint32_t bytes);
 void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint16_t flags);
+// Room for a short record in the thread's chunk, null if that is full; and how that is made visible.
+CallAgain* reserve_again(Thread* thread, uint32_t bytes);
+void publish_again(Thread* thread, CallAgain* record, const CallAgain& fields);
 
 struct Part {
     const void* data;

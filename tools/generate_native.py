@@ -753,6 +753,9 @@ def layout_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t NOT_RETURNED = {layout.PENDING};"
     yield f"constexpr uint64_t NOT_ASKED = {layout.NOT_ASKED}u;"
     yield f"constexpr uint16_t OBJECT_ALIVE = {layout.OBJECT_ALIVE}, OBJECT_KNOWN = {layout.OBJECT_KNOWN};"
+    yield f"constexpr uint8_t AGAIN_SUBJECT = {layout.AGAIN_SUBJECT};"
+    yield f"constexpr uint32_t AGAIN_ORIGIN_BITS = {layout.AGAIN_ORIGIN_BITS}, AGAIN_TOLD = {layout.AGAIN_TOLD};"
+    yield f"constexpr uint32_t AGAIN_ARGUMENTS = {layout.AGAIN_ARGUMENTS};"
     for prefix, flags, base in (("CALL", layout.CallFlag, 16), ("HEADER", layout.HeaderFlag, 32)):
         for flag in flags:
             yield f"constexpr uint{base}_t {prefix}_{flag.name} = {flag.value};"

@@ -683,14 +683,14 @@ def test_the_size_limit_drops_and_counts(bench: Bench) -> None:
         """int main(void) {
             handle s;
             start();
-            for (int i = 0; i < 20000; i++) { cuStreamCreate(&s, 1); CHECK(cuStreamDestroy_v2(s) == 0); }
+            for (int i = 0; i < 60000; i++) { cuStreamCreate(&s, 1); CHECK(cuStreamDestroy_v2(s) == 0); }
             return 0;
         }""",
         CUVET_LIMIT=str(1 << 20),
     )
     assert run.returncode == 0, run.stderr
     assert run.trace.path.stat().st_size <= 1 << 20
-    assert int(run.trace.header["dropped"]) + len(run.trace.calls) == 40002
+    assert int(run.trace.header["dropped"]) + len(run.trace.calls) == 120002
     assert [note.code for note in run.trace.recording.notes] == [2]
     assert not run.trace.recording.problems
 

@@ -179,7 +179,7 @@ def test_the_size_limit_holds_when_threads_meet_it_together(bench: Bench) -> Non
         #include <sys/resource.h>
         static void *work(void *unused) {
             handle s;
-            for (int i = 0; i < 3000; i++) { cuStreamCreate(&s, 1); cuStreamDestroy_v2(s); }
+            for (int i = 0; i < 12000; i++) { cuStreamCreate(&s, 1); cuStreamDestroy_v2(s); }
             return 0;
         }
         int main(void) {

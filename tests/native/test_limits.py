@@ -108,13 +108,13 @@ def on_small_disk(folder: Path, kilobytes: int, command: list[str], environment:
 
 
 def test_a_full_disk_stops_the_recording_only(bench: Bench) -> None:
-    program = bench.compile(f"{LIMITED} int main(void) {{ start(); make_streams(3000); return 7; }}", str(SHIM))
+    program = bench.compile(f"{LIMITED} int main(void) {{ start(); make_streams(20000); return 7; }}", str(SHIM))
     environment = bench.environment()
     assert on_small_disk(bench.folder / "trace", 300, [str(program)], environment) == (7, "")
     (path,) = (bench.folder / "copied").iterdir()
     trace = Seen(path)
     assert trace.recording.problems == []
-    assert int(trace.header["dropped"]) + len(trace.calls) == 6002
+    assert int(trace.header["dropped"]) + len(trace.calls) == 40002
     assert len(trace.calls) > 0
     assert trace.recording.stop is not None
     assert trace.recording.stop.error == errno.ENOSPC

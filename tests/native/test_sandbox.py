@@ -72,13 +72,13 @@ def test_a_program_in_a_sandbox_is_recorded_and_lives(bench: Bench) -> None:
 
 def test_a_recording_in_a_sandbox_has_an_end(bench: Bench) -> None:
     run = bench.run(
-        f"{SANDBOX} int main(void) {{ start(); forbid(); make_streams(30000); return 7; }}",
+        f"{SANDBOX} int main(void) {{ start(); forbid(); make_streams(150000); return 7; }}",
         options=(str(SHIM), "-D_GNU_SOURCE"),
     )
     assert run.returncode == 7, (run.returncode, run.stderr)
     assert run.trace.recording.stop is not None
     assert run.trace.recording.stop.error == errno.ENOSYS
-    assert int(run.trace.header["dropped"]) + len(run.trace.calls) == 60002
+    assert int(run.trace.header["dropped"]) + len(run.trace.calls) == 300002
     assert run.trace.path.stat().st_size > 4 << 20
 
 

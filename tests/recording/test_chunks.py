@@ -50,7 +50,7 @@ def with_field(path: Path, name: str, value: int, size: int = 4) -> Path:
 
 @pytest.mark.parametrize(("field", "value"), [("header_bytes", 4104), ("chunk_bytes", 1 << 17)])
 def test_sizes_of_another_format_are_refused(tmp_path: Path, field: str, value: int) -> None:
-    with pytest.raises(RecordingError, match="byte 12: header or chunk size is not the one of format 1"):
+    with pytest.raises(RecordingError, match="byte 12: header or chunk size is not the one of format 2"):
         Recording(with_field(w.write(tmp_path, []), field, value))
 
 

@@ -66,6 +66,24 @@ def call(
     return record(1, payload, flags)
 
 
+def again(
+    origin: int,
+    *,
+    calls: int = 1,
+    since: int = 10,
+    took: int = 5,
+    back: int = 0,
+    subject: tuple[int, int] | None = None,
+    given: dict[int, int] | None = None,
+) -> bytes:
+    """A CALL_AGAIN. ``origin``: where its CALL is in the chunk; ``subject``: handle and generation; ``given``: arguments by position."""
+    words = [] if subject is None else [subject[1] % (1 << 16) << 48 | subject[0]]
+    words += [(given or {})[position] for position in sorted(given or {})]
+    said = (0x80 if subject is not None else 0) | sum(1 << position for position in given or {})
+    head = struct.pack("<HBBHHII", 16 + 8 * len(words), said, calls, 16, origin // 8 | back << 13, since, took)
+    return head + struct.pack(f"<{len(words)}Q", *words)
+
+
 def stack(number: int, native: Sequence[int] = (), python: Sequence[tuple[int, int]] = ()) -> bytes:
     frames = b"".join(struct.pack("<II", *frame) for frame in python)
     return record(
@@ -189,7 +207,7 @@ def header(
     gpus: int = 1,
     gpu: Sequence[tuple[int, int]] = (),
     stop: tuple[int, int] = (0, 0),
-    version: int = 1,
+    version: int = 2,
     executable: str = "",
 ) -> bytes:
     samples = [*clock, (0, 0, 0), (0, 0, 0)][:3]

@@ -7,7 +7,9 @@ from enum import IntEnum, IntFlag
 import numpy as np
 
 MAGIC = b"CUVETREC"
-VERSION = 1
+VERSION = 2
+VERSIONS = (1, 2)
+"""Those that are read: the first had no CALL_AGAIN."""
 HEADER_BYTES = 4096
 CHUNK_BYTES = 65536
 CHUNK_HEADER_BYTES = 64
@@ -55,7 +57,8 @@ class RecordType(IntEnum):
     LAUNCH_PLACE = 13
     LAUNCHES = 14
     HANDED_OUT = 15
-    CODE = 16
+    CALL_AGAIN = 16
+    CODE = 17
 
 
 class CallFlag(IntFlag):
@@ -96,6 +99,14 @@ FLIGHT_SLOTS = 256
 LAUNCH_WORDS = 15
 OBJECT_ALIVE = 1
 OBJECT_KNOWN = 2
+AGAIN_SUBJECT = 0x80
+"""In ``given`` of a CALL_AGAIN: the subject's word is there. The bits below are of the first arguments …"""
+AGAIN_ARGUMENTS = 7
+"""… so many."""
+AGAIN_ORIGIN_BITS = 13
+"""Of ``origin``: the place of the CALL in its chunk, in units of 8 bytes. The bits above tell which of the newest subjects it is."""
+AGAIN_TOLD = 1
+"""In ``took``: a CALL tells of it instead."""
 
 CHUNK_HEADER = struct.Struct("<IIII48x")
 
@@ -103,6 +114,7 @@ FIELDS = {
     "RecordHeader": "u32 size, u16 type, u16 flags",
     "CallRecord": "u32 size, u16 type, u16 flags, u32 entry_point, u32 status, u64 entered, u64 returned, u32 thread, u32 stack, "
     "u64 number, u64 context, u8 arguments, u8 objects, u8 outputs, u8 pointers, u32 input_bytes",
+    "CallAgain": "u16 size, u8 given, u8 calls, u16 type, u16 origin, u32 since, u32 took",
     "ObjectField": "u8 parameter, u8 kind, u16 flags, u32 generation, u64 handle, u64 context",
     "OutputField": "u8 parameter, u8 kind, u16 reserved, u32 generation, u64 value",
     "InputField": "u16 parameter, u16 reserved, u32 bytes",
@@ -152,6 +164,7 @@ def _dtype(name: str) -> np.dtype[np.void]:
 RECORD_HEADER = _struct("RecordHeader")
 CALL = _dtype("CallRecord")
 """The part of a CALL record that every call has."""
+AGAIN = _dtype("CallAgain")
 CALL_FIXED = _struct("CallRecord")
 CALL_OBJECT = _struct("ObjectField")
 CALL_OUTPUT = _struct("OutputField")
@@ -165,6 +178,6 @@ PYTHON_FRAME = _struct("PythonFrameFields")
 SIDE = {
     int(kind): _struct(f"{kind.name.title().replace('_', '')}Fields")
     for kind in RecordType
-    if kind is not RecordType.CALL
+    if kind not in (RecordType.CALL, RecordType.CALL_AGAIN)
 }
 """The fixed part of each record that is no call."""

@@ -249,6 +249,9 @@ class Ordering:
             return True
         record = self._batches[int(first["source"])].record(int(first["row"]))
         call = self._present(int(first["offset"]), record)
+        if call is None:
+            self._waiting = rest
+            return True
         if call.status is None and running:
             return False
         self._waiting = rest
@@ -277,12 +280,14 @@ class Ordering:
             for source, row in zip(item["source"].tolist(), item["row"].tolist(), strict=True):
                 yield decode(self._batches[source].record(row))
 
-    def _present(self, offset: int, record: bytes) -> CallRecord:
-        """The call as it is now, if it had not returned when it was read."""
+    def _present(self, offset: int, record: bytes) -> CallRecord | None:
+        """The call as it is now, if it had not returned when it was read. None: another record tells of it."""
         if record[12:16] == _PENDING_BYTES:
-            newer = self.recording.reread(offset, len(record))
+            newer = self.recording.reread(offset, record)
             # The status is written last: a second read sees the outputs that belong to it.
-            newer = self.recording.reread(offset, len(record))
+            newer = self.recording.reread(offset, record)
+            if not newer:
+                return None
             if newer[:6] == record[:6] and newer[56:64] == record[56:64] and len(newer) == len(record):
                 record = newer
         return decode(record)

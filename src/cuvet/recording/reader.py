@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cuvet import CuvetError
 from cuvet.recording import layout
+from cuvet.recording.again import bytes_of, expand
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.records import Fork, SideTables, text_of
 from cuvet.regular import open_regular
@@ -25,6 +26,8 @@ Array = NDArray[Any]
 
 GROUP = 128
 """Chunks read at a time: 8 MiB."""
+FEW = 8
+"""So many at a time, where calls that are made again become seven times as large."""
 _MOST_AHEAD = 64
 """Records of one size that are looked for at once."""
 MOST_PROBLEMS = 20
@@ -158,13 +161,13 @@ class Recording(SideTables):
         if len(data) < HEADER_BYTES:
             raise RecordingError(f"{self.path}: byte {len(data)}: the file ends within its header")
         header = np.frombuffer(data, layout.HEADER)[0]
-        if int(header["version"]) != layout.VERSION:
+        if int(header["version"]) not in layout.VERSIONS:
             raise RecordingError(
                 f"{self.path}: byte 8: recording format {header['version']}; this cuvet reads format {layout.VERSION}"
             )
         if int(header["header_bytes"]) != HEADER_BYTES or int(header["chunk_bytes"]) != CHUNK_BYTES:
             raise RecordingError(
-                f"{self.path}: byte 12: header or chunk size is not the one of format {layout.VERSION}"
+                f"{self.path}: byte 12: header or chunk size is not the one of format {header['version']}"
             )
         self.header: Any = header
         self.clock = Clock(header["clock"], int(header["newest_sample"]))
@@ -234,13 +237,24 @@ class Recording(SideTables):
             waiting = sorted(self._unread)
             for first in range(0, len(waiting), GROUP):
                 group = [self._unread[index] for index in waiting[first : first + GROUP]]
-                batch = self._read_group(descriptor, group, running)
-                if len(batch.calls):
-                    yield batch
+                for batch in self._read_group(descriptor, group, running):
+                    if len(batch.calls):
+                        yield batch
 
-    def reread(self, offset: int, size: int) -> bytes:
-        """The present bytes of a record that was whole but whose call had not returned."""
-        return self._read(size, offset)
+    def reread(self, offset: int, record: bytes) -> bytes:
+        """The present bytes of a CALL that was whole but had not returned; empty if another record tells of it now."""
+        newer = self._read(len(record), offset)
+        if int.from_bytes(newer[4:6], "little") != RecordType.CALL_AGAIN:
+            return newer
+        place = (offset - HEADER_BYTES) % CHUNK_BYTES
+        data = bytearray(self._read(CHUNK_BYTES, offset - place).ljust(CHUNK_BYTES, b"\0"))
+        at, sizes, _, _ = _whole_records(_sizes(data), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]))
+        at, sizes = _calls_among(data, at, sizes)
+        expanded = expand(data, at, sizes)
+        for index in np.flatnonzero((at == place) & expanded.is_call).tolist():
+            start = int(expanded.at[index])
+            return bytes(expanded.data[start : start + len(record)])
+        return b""
 
     def child_of(self, fork: Fork) -> int:
         """The process that a fork made; 0 if it never said so."""
@@ -319,13 +333,11 @@ class Recording(SideTables):
                 self._absent += 1
         return bool(magic or kind)
 
-    def _read_group(self, descriptor: int, group: list[_Chunk], running: bool) -> Batch:
+    def _read_group(self, descriptor: int, group: list[_Chunk], running: bool) -> Iterator[Batch]:
         data = bytearray(len(group) * CHUNK_BYTES)
         held = self._read_chunks(descriptor, group, data)
         starts = np.array([chunk.position for chunk in group], np.int64)
-        at, sizes, ends, broken = _whole_records(
-            np.frombuffer(data, "<u4").reshape(len(group), CHUNK_BYTES // 4), starts, held
-        )
+        at, sizes, ends, broken = _whole_records(_sizes(data), starts, held)
         if running:
             # What was written before a record's size became visible is visible to a second read.
             self._read_chunks(descriptor, group, data)
@@ -342,7 +354,29 @@ class Recording(SideTables):
                     self._set_aside.append(chunk)
         for row, _ in broken:
             self._unread.pop(group[row].index, None)
-        return self._batch(data, at, sizes, offsets)
+        earlier = self._read_earlier(descriptor, group, data, starts, at)
+        if earlier is None:
+            yield self._batch(data, at, sizes, offsets)
+            return
+        for first in range(0, len(data), FEW * CHUNK_BYTES):
+            end = first + FEW * CHUNK_BYTES
+            those = (at >= first) & (at < end)
+            yield self._batch(data[first:end], at[those] - first, sizes[those], offsets[those], earlier - first)
+
+    def _read_earlier(
+        self, descriptor: int, group: list[_Chunk], data: bytearray, starts: Array, at: Array
+    ) -> Array | None:
+        """Where the records are that were read before, of chunks in which a call is made again; they are read into ``data`` once more.
+        None: there is no such call."""
+        again = _types(data, at) == RecordType.CALL_AGAIN
+        if not again.any():
+            return None
+        view, held = memoryview(data), np.zeros(len(group), np.int64)
+        for row in np.unique(at[again] // CHUNK_BYTES).tolist():
+            begin, held[row] = row * CHUNK_BYTES, starts[row]
+            offset = HEADER_BYTES + group[row].index * CHUNK_BYTES
+            os.preadv(descriptor, [view[begin : begin + int(starts[row])]], offset)
+        return _whole_records(_sizes(data), np.full(len(group), CHUNK_HEADER_BYTES), held)[0]
 
     def _read_chunks(self, descriptor: int, group: list[_Chunk], data: bytearray) -> Array:
         """Returns how much of each chunk the file holds."""
@@ -355,9 +389,11 @@ class Recording(SideTables):
                 held[row] = chunk.position + os.preadv(descriptor, [view[begin : (row + 1) * CHUNK_BYTES]], offset)
         return held
 
-    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array) -> Batch:
-        words = np.frombuffer(data, "<u4")
-        types = words[at // 4 + 1] & 0xFFFF
+    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array, earlier: Array | None = None) -> Batch:
+        words, types = np.frombuffer(data, "<u4"), _types(data, at)
+        if earlier is not None:
+            data, at, sizes, offsets, types = self._expanded(data, at, sizes, offsets, earlier)
+            words = np.frombuffer(data, "<u4")
         for index in np.flatnonzero(types != RecordType.CALL).tolist():
             start, size = int(at[index]), int(sizes[index])
             try:
@@ -370,13 +406,33 @@ class Recording(SideTables):
             self._problem(int(offsets[index]), f"a call record of {int(sizes[index])} bytes")
         at, offsets = at[is_call], offsets[is_call]
         calls = _at_every_word(data, layout.CALL.itemsize)[at // 8].view(layout.CALL)
-        fits = _call_bytes(calls) <= calls["size"]
+        fits = bytes_of(calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]) <= calls["size"]
         if not fits.all():
             for index in np.flatnonzero(~fits).tolist():
                 self._problem(int(offsets[index]), "a call record says that it holds more than its size")
             calls, offsets, at = calls[fits], offsets[fits], at[fits]
         self._count_calls(calls)
         return Batch(calls, offsets, data, at)
+
+    def _expanded(
+        self, data: bytearray, at: Array, sizes: Array, offsets: Array, earlier: Array
+    ) -> tuple[bytearray, Array, Array, Array, Array]:
+        """The same with a CALL for each CALL_AGAIN, and their types."""
+        earlier = earlier[(earlier >= 0) & (earlier < len(data))]
+        every = np.sort(np.concatenate([earlier, at]))
+        calls, call_sizes = _calls_among(data, every, _size_at(data, every))
+        expanded = expand(data, calls, call_sizes)
+        types = _types(data, at)
+        is_again = (types == RecordType.CALL_AGAIN) & (sizes >= layout.AGAIN.itemsize)
+        place = np.searchsorted(calls, at[is_again])
+        for index in np.flatnonzero(expanded.broken[place]).tolist():
+            self._problem(int(offsets[is_again][index]), "a call that is made again, and not the one that it is like")
+        kept = ~is_again
+        kept[is_again] = expanded.is_call[place]
+        new, types = at.copy(), np.where(is_again, RecordType.CALL, types)
+        new[is_again] = expanded.at[place]
+        at, types = new[kept], types[kept]
+        return expanded.data, at, _size_at(expanded.data, at), offsets[kept], types
 
     def _count_calls(self, calls: Array) -> None:
         """The last call of each run of calls of one thread has its highest number."""
@@ -426,16 +482,35 @@ def _alike(words: Array, at: Array, size: Array, most: Array) -> Array:
     return alike
 
 
+def _sizes(data: bytearray) -> Array:
+    """By 4 bytes of each chunk: the size of the record that begins there."""
+    words = np.frombuffer(data, "<u4").reshape(-1, CHUNK_BYTES // 4)
+    is_again = np.frombuffer(data, "<u2")[2::4] == RecordType.CALL_AGAIN
+    if is_again.any():
+        words = words.copy()
+        words.reshape(-1)[::2][is_again] &= 0xFFFF
+    return words
+
+
+def _size_at(data: bytearray, at: Array) -> Array:
+    sizes: Array = (np.frombuffer(data, "<u4")[at // 4] & 0xFFFF).astype(np.int64)
+    return sizes
+
+
+def _types(data: bytearray, at: Array) -> Array:
+    types: Array = np.frombuffer(data, "<u4")[at // 4 + 1] & 0xFFFF
+    return types
+
+
+def _calls_among(data: bytearray, at: Array, sizes: Array) -> tuple[Array, Array]:
+    """Of records, in order: where those of calls are, and their sizes."""
+    types = _types(data, at)
+    least = np.where(types == RecordType.CALL, layout.CALL.itemsize, layout.AGAIN.itemsize)
+    are_calls = ((types == RecordType.CALL) | (types == RecordType.CALL_AGAIN)) & (sizes >= least)
+    return at[are_calls], sizes[are_calls]
+
+
 def _at_every_word(data: bytearray, size: int) -> Array:
     """The ``size`` bytes from each word of 8 bytes on, as one element: numpy copies these faster than structures."""
     view: Array = np.ndarray((max((len(data) - size) // 8 + 1, 0),), np.dtype(f"V{size}"), data, strides=(8,))
     return view
-
-
-def _call_bytes(calls: Array) -> Array:
-    """How many bytes the counts in each call record ask for."""
-    counts = calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]
-    needed: Array = (counts >> np.uint64(32)).astype(np.int64) + layout.CALL.itemsize
-    for byte, size in enumerate((8, 24, 16, 8)):  # arguments, objects, outputs, pointers
-        needed += ((counts >> np.uint64(8 * byte)) & np.uint64(0xFF)).astype(np.int64) * size
-    return needed

@@ -1,0 +1,189 @@
+"""CALL_AGAIN records, made into the CALL records that they stand for. FORMAT.md describes them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuvet.catalog import Kind
+from cuvet.recording import layout
+from cuvet.recording.layout import CHUNK_BYTES, RecordType
+
+Array = NDArray[Any]
+
+_FIXED = layout.CALL.itemsize // 8
+_OBJECT, _OUTPUT = layout.CALL_OBJECT.size // 8, layout.CALL_OUTPUT.size // 8
+_ORIGINS = (1 << layout.AGAIN_ORIGIN_BITS) - 1
+_U64 = np.uint64
+_LOW, _HANDLE = _U64(0xFFFFFFFF), _U64((1 << 48) - 1)
+_TOOK_BITS = 27
+_BITS = np.array([number.bit_count() for number in range(256)])
+
+
+class Expanded(NamedTuple):
+    """``data`` is longer by the new CALL records. By record that was given: ``at``, where its CALL is now; ``is_call``: it is one, and no
+    other record tells of it; ``broken``: it is none, since what it refers to is not there."""
+
+    data: bytearray
+    at: Array
+    is_call: Array
+    broken: Array
+
+
+class _Calls:
+    """The CALL and CALL_AGAIN records of some chunks, column by column; those of a CALL_AGAIN are its origin's."""
+
+    def __init__(self, data: bytearray, at: Array, sizes: Array) -> None:
+        self._words = np.frombuffer(data, "<u8")
+        self.at, self.sizes = at, sizes
+        heads = self.words(at // 8)
+        self.again = (heads >> _U64(32)) & _U64(0xFFFF) == RecordType.CALL_AGAIN
+        self.given = np.where(self.again, heads >> _U64(16) & _U64(0xFF), _U64(0))
+        self.calls = np.where(self.again, heads >> _U64(24) & _U64(0xFF), _U64(0))
+        reference = heads >> _U64(48)
+        self.back = (reference >> _U64(layout.AGAIN_ORIGIN_BITS)).astype(np.int64)
+        place = at // CHUNK_BYTES * CHUNK_BYTES + (reference & _U64(_ORIGINS)).astype(np.int64) * 8
+        rows = np.arange(len(at))
+        self.wholes = np.flatnonzero(~self.again)
+        first = at[self.wholes] // 8
+        counts = self.words(first + _FIXED - 1)
+        fits = bytes_of(counts) <= sizes[self.wholes]
+        counts[~fits] = 0
+        number = np.minimum(np.searchsorted(at[self.wholes], place), max(len(first) - 1, 0))
+        origin = self.wholes[number] if len(first) else rows
+        needed = layout.AGAIN.itemsize + 8 * _BITS[self.given.astype(np.int64)]
+        found = (at[origin] == place) & (origin < rows) & (needed <= sizes)
+        self.whole = ~self.again | (found & fits[number] if len(first) else False)
+        self.origin = np.where(self.again & self.whole, origin, rows)
+        times = np.where(self.again, self.words(at // 8 + 1), _U64(0))
+        self.since, self.took = times & _LOW, times >> _U64(32)
+        arguments, objects, outputs = ((counts >> _U64(8 * byte) & _U64(0xFF)).astype(np.int64) for byte in range(3))
+        makes, names = outputs == 1, (outputs == 0) & (objects > 0)
+        subject = _subjects(self, first, arguments, objects, makes, names)
+        has = makes | names
+        self.arguments, self.makes, self.names = (self.as_origins(each) for each in (arguments, makes, names))
+        self.subject = self.as_origins(subject)
+        self.generation = self.as_origins(self.words(first + np.where(has, subject, 0)) >> _U64(32))
+        self.handle = self.as_origins(self.words(first + np.where(has, subject + 1, 0)))
+
+    def as_origins(self, values: Array) -> Array:
+        """By record: what a column of the CALL records says of its origin, or of itself."""
+        column = np.zeros(len(self.at), values.dtype)
+        column[self.wholes] = values
+        spread: Array = column[self.origin]
+        return spread
+
+    def words(self, places: Array) -> Array:
+        """Words of the data; what is behind its end is not looked at."""
+        words: Array = self._words[np.minimum(places, len(self._words) - 1)]
+        return words
+
+    def resolved(self) -> tuple[Array, Array]:
+        """Handle and generation of each call's subject."""
+        has = self.makes | self.names
+        known, handle, generation = self.generation, self.handle.copy(), self.generation.copy()
+        told = self.again & has & (self.given & _U64(layout.AGAIN_SUBJECT) != 0)
+        word = self.words(self.at[told] // 8 + 2)
+        handle[told] = word & _HANDLE
+        grown = ((word >> _U64(48)) - known[told]).astype(np.uint16).view(np.int16).astype(np.int64)
+        generation[told] = known[told] + grown.astype(np.uint64)
+        source, one = np.arange(len(self.at)), np.zeros(len(self.at), np.uint64)
+        referring = self.again & has & ~told
+        for those, others, grows in ((self.makes, self.names, 1), (self.names, self.makes, 0)):
+            rows, candidates = np.flatnonzero(referring & those), np.flatnonzero(others)
+            place = np.searchsorted(candidates, rows) - 1 - self.back[rows]
+            inside = place >= 0
+            rows, found = rows[inside], candidates[place[inside]]
+            same = self.at[rows] // CHUNK_BYTES == self.at[found] // CHUNK_BYTES
+            source[rows[same]], one[rows[same]] = found[same], grows
+        while (source[source] != source).any():
+            one += one[source]
+            source = source[source]
+        return handle[source], generation[source] + one & _LOW
+
+    def chained(self, position: int, steps: Array) -> Array:
+        """What grows from call to call of a chunk, and stands in a CALL at that word."""
+        total = np.cumsum(steps)
+        last = np.maximum.accumulate(np.where(self.again, 0, np.arange(len(self.at))))
+        column: Array = self.words(self.at[last] // 8 + position) + total - total[last]
+        return column
+
+
+def _subjects(calls: _Calls, first: Array, arguments: Array, objects: Array, makes: Array, names: Array) -> Array:
+    """Where the object that a CALL makes, or names first, stands in it: so many words from its start. ``first``: that, in words."""
+    field = _FIXED + arguments
+    subject: Array = field + np.where(makes, _OBJECT * objects, 0)
+    looking = names.copy()
+    for number in range(int(objects[names].max(initial=0))):
+        looking &= objects > number
+        kinds = calls.words(first + np.where(looking, field + _OBJECT * number, 0)) >> _U64(8) & _U64(0xFF)
+        here = looking & (kinds != int(Kind.STREAM))
+        subject[here] = field[here] + _OBJECT * number
+        looking &= ~here
+    return subject
+
+
+def bytes_of(counts: Array) -> Array:
+    """How many bytes the last word of a CALL's fixed part asks for."""
+    needed: Array = (counts >> _U64(32)).astype(np.int64) + layout.CALL.itemsize
+    for byte, size in enumerate((8, 24, 16, 8)):  # arguments, objects, outputs, pointers
+        needed += (counts >> _U64(8 * byte) & _U64(0xFF)).astype(np.int64) * size
+    return needed
+
+
+def expand(data: bytearray, at: Array, sizes: Array) -> Expanded:
+    """``data``: whole chunks; ``at``: where CALL and CALL_AGAIN records are in them, in order, from the beginning of each chunk."""
+    calls = _Calls(data, at, sizes)
+    handle, generation = calls.resolved()
+    entered, number = calls.chained(2, calls.since), calls.chained(5, calls.calls)
+    rows = np.flatnonzero(calls.again & calls.whole & (calls.took != layout.AGAIN_TOLD))
+    pending = calls.took == 0
+    # One that was killed before it could say that a CALL tells of it.
+    key = number ^ (at // CHUNK_BYTES).astype(np.uint64) << _U64(48)
+    rows = rows[~(pending[rows] & np.isin(key[rows], key[calls.wholes]))]
+    doubled = calls.took >> _U64(_TOOK_BITS)
+    returned = entered + np.where(pending, -entered, (calls.took & _U64((1 << _TOOK_BITS) - 1)) << doubled)
+    sizes = calls.sizes[calls.origin]
+    new, end = at.copy(), len(data)
+    parts = [bytes(data)]
+    for size in np.unique(sizes[rows]).tolist():
+        of_size = rows[sizes[rows] == size]
+        every_word: Array = np.ndarray(((len(data) - size) // 8 + 1,), np.dtype(f"V{size}"), data, strides=(8,))
+        made = every_word[at[calls.origin[of_size]] // 8].view("<u8").reshape(len(of_size), -1)
+        _fill(made, calls, of_size, handle, generation)
+        made[:, 2], made[:, 3], made[:, 5] = entered[of_size], returned[of_size], number[of_size]
+        made[:, 1] = made[:, 1] & _LOW | np.where(pending[of_size], _LOW << _U64(32), _U64(0))
+        new[of_size] = end + size * np.arange(len(of_size))
+        end += size * len(of_size)
+        parts.append(made.tobytes())
+    is_call = ~calls.again
+    is_call[rows] = True
+    return Expanded(bytearray(b"".join(parts)), new, is_call, calls.again & ~calls.whole)
+
+
+def _fill(made: Array, calls: _Calls, rows: Array, handle: Array, generation: Array) -> None:
+    """The words in which CALLs of one size differ from their origins'."""
+    line = np.arange(len(rows))
+    names, makes = calls.names[rows], calls.makes[rows]
+    subject = calls.subject[rows]
+    at, named = line[names], subject[names]
+    parameter = (made[at, named] & _U64(0xFF)).astype(np.int64)
+    place = np.where(parameter < calls.arguments[rows[names]], _FIXED + parameter, named + 1)
+    same = made[at, place] == made[at, named + 1]
+    made[at[same], place[same]] = handle[rows[names]][same]
+    made[at, named] = made[at, named] & _LOW | generation[rows[names]] << _U64(32)
+    made[at, named + 1] = handle[rows[names]]
+    back = calls.took[rows[makes]] != 0
+    at, output = line[makes], subject[makes]
+    kept = np.where(back, _LOW, _U64(0xFF))
+    made[at, output] = made[at, output] & kept | np.where(back, generation[rows[makes]], _U64(0)) << _U64(32)
+    made[at, output + 1] = np.where(back, handle[rows[makes]], _U64(0))
+    given = calls.given[rows]
+    word = calls.at[rows] // 8 + 2 + (given >> _U64(7)).astype(np.int64)
+    for argument in range(layout.AGAIN_ARGUMENTS):
+        has = (given >> _U64(argument) & _U64(1) != 0) & (calls.arguments[rows] > argument)
+        if has.any():
+            made[has, _FIXED + argument] = calls.words(word[has])
+            word += has
