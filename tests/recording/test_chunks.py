@@ -385,23 +385,18 @@ def test_records_follow_one_another(seed: int) -> None:
     assert sorted(broken) == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
 
 
-def test_records_of_one_size_are_found_in_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes, alike = [], reader._alike
-
-    def counted(words: object, at: object, size: object, most: np.ndarray) -> object:  # type: ignore[type-arg]
-        passes.append(int(most.max(initial=0)))
-        return alike(words, at, size, most)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(reader, "_alike", counted)
-    chunk = b"".join(struct.pack("<I", 80).ljust(80, b"\0") for _ in range(800)).ljust(w.CHUNK_BYTES - 64, b"\0")
+@pytest.mark.parametrize(
+    ("sizes", "walks"),
+    [([80] * 800, 2), ([80, 88] * 350, 2), ([*range(80, 200, 8)] * 30, 2), ([*range(80, 216, 8)] * 26, 14)],
+)
+def test_records_with_the_same_sizes_over_and_over_are_not_walked(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], walks: int
+) -> None:
+    """Each walk is of 32 records, which shows at most 16 sizes that repeat."""
+    walked, walk = [], reader._walk
+    monkeypatch.setattr(reader, "_walk", lambda *given: (walked.append(given), walk(*given))[1])
+    chunk = b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in sizes).ljust(w.CHUNK_BYTES - 64, b"\0")
     words = np.frombuffer((bytes(64) + chunk) * 3, "<u4").reshape(3, -1)
     found = _whole_records(words, np.full(3, 64), np.full(3, w.CHUNK_BYTES))
-    assert len(found[0]) == 2400
-    assert passes[:8] == [1, 2, 4, 8, 16, 32, 64, 64]
-    assert len(passes) < 20
-    passes.clear()
-    sizes = [80, 88] * 350
-    chunk = b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in sizes).ljust(w.CHUNK_BYTES - 64, b"\0")
-    words = np.frombuffer(bytes(64) + chunk, "<u4").reshape(1, -1)
-    assert len(_whole_records(words, np.full(1, 64), np.full(1, w.CHUNK_BYTES))[0]) == 700
-    assert passes[:7] == [1, 2, 4, 2, 4, 2, 4]  # what does not repeat is not looked for far ahead
+    assert len(found[0]) == 3 * len(sizes)
+    assert len(walked) == 3 * walks

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +29,8 @@ GROUP = 128
 """Chunks read at a time: 8 MiB."""
 FEW = 8
 """So many at a time, where calls that are made again become seven times as large."""
-_MOST_AHEAD = 64
-"""Records of one size that are looked for at once."""
+_WALKED = 32
+"""Records that are walked one by one before repetitions of their sizes are looked for."""
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
@@ -404,7 +405,8 @@ class Recording(SideTables):
         is_call = (types == RecordType.CALL) & (sizes >= layout.CALL.itemsize)
         for index in np.flatnonzero((types == RecordType.CALL) & ~is_call).tolist():
             self._problem(int(offsets[index]), f"a call record of {int(sizes[index])} bytes")
-        at, offsets = at[is_call], offsets[is_call]
+        if not is_call.all():
+            at, offsets, sizes = at[is_call], offsets[is_call], sizes[is_call]
         calls = _at_every_word(data, layout.CALL.itemsize)[at // 8].view(layout.CALL)
         fits = bytes_of(calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]) <= calls["size"]
         if not fits.all():
@@ -442,44 +444,58 @@ class Recording(SideTables):
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
-    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there) in step: every pass takes a record of each, and of
-    those that follow as many as have its size, up to ``ahead``.
+    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there): some records one by one, then at once those that
+    follow with the same sizes over and over.
 
     Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
     """
-    position = starts.copy()
-    active = np.flatnonzero(position + 8 <= held)
-    is_start = np.zeros((len(words), CHUNK_BYTES // 8), bool)
-    broken: list[tuple[int, str]] = []
-    flat, ahead = words.reshape(-1), 1
-    while active.size:
-        here = position[active]
-        size = words[active, here // 4].astype(np.int64)
-        bad = (size % 8 != 0) | (here + size > held[active])
-        for row, end in zip(active[bad].tolist(), (here + size)[bad].tolist(), strict=True):
-            cut_off = held[row] < CHUNK_BYTES and end <= CHUNK_BYTES
+    ends, broken = starts.copy(), []
+    found = [np.zeros(0, np.int64)]
+    for row, (position, end) in enumerate(zip(starts.tolist(), held.tolist(), strict=True)):
+        chunk, view = words[row], memoryview(words[row])
+        while True:
+            places, after = _walk(view, position, end)
+            found.append(np.array(places, np.int64) + row * CHUNK_BYTES)
+            position = after
+            if len(places) < _WALKED:
+                break
+            alike = _repeated(chunk, places, position, end)
+            if len(alike):
+                found.append(alike + row * CHUNK_BYTES)
+                position = int(alike[-1]) + int(chunk[alike[-1] // 4])
+        ends[row] = position
+        size = int(chunk[position // 4]) if position + 8 <= end else 0
+        if size:
+            cut_off = end < CHUNK_BYTES and position + size <= CHUNK_BYTES
             broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
-        good = (size > 0) & ~bad
-        active, size, here = active[good], size[good], here[good]
-        alike = _alike(flat, active * CHUNK_BYTES + here, size, np.minimum((held[active] - here) // size, ahead))
-        counts = np.count_nonzero(alike, axis=1)
-        steps = np.arange(alike.shape[1])
-        is_start[np.repeat(active, counts), ((here[:, None] + steps * size[:, None]) // 8)[alike]] = True
-        ahead = min(2 * ahead, _MOST_AHEAD) if active.size and (counts >= ahead // 2).all() else max(ahead // 2, 1)
-        position[active] += counts * size
-        active = active[position[active] + 8 <= held[active]]
-    at = np.flatnonzero(is_start) * 8
-    return at, flat[at // 4].astype(np.int64), position, broken
+    at = np.concatenate(found)
+    return at, words.reshape(-1)[at // 4].astype(np.int64), ends, broken
 
 
-def _alike(words: Array, at: Array, size: Array, most: Array) -> Array:
-    """Of the records at these places, and of those that would follow if they were of one size: whether all up to there are. ``most``:
-    how many fit."""
-    steps = np.arange(int(most.max(initial=1)))
-    fits = steps < most[:, None]
-    places = np.where(fits, at[:, None] + steps * size[:, None], at[:, None]) // 4
-    alike: Array = np.logical_and.accumulate(fits & (words[places] == size[:, None]), axis=1)
-    return alike
+def _walk(words: memoryview, position: int, held: int) -> tuple[list[int], int]:
+    """Places of the next records, up to ``_WALKED``, and where the last of them ends."""
+    places: list[int] = []
+    while position + 8 <= held and len(places) < _WALKED:
+        size = words[position // 4]
+        if not size or size % 8 or position + size > held:
+            break
+        places.append(position)
+        position += size
+    return places, position
+
+
+def _repeated(words: Array, places: list[int], position: int, held: int) -> Array:
+    """Places of the records from ``position`` on of which the sizes repeat those of ``places``; empty if these do not repeat any."""
+    bounds = [*places, position]
+    sizes = [after - before for before, after in pairwise(bounds)]
+    period = next((each for each in range(1, len(sizes) // 2 + 1) if sizes[each:] == sizes[:-each]), 0)
+    stride = position - bounds[-1 - period]
+    if not period or held - position < stride:
+        return np.zeros(0, np.int64)
+    first = np.array(bounds[-1 - period : -1], np.int64) + stride
+    at = np.arange((held - position) // stride)[:, None] * stride + first
+    other = (words[at // 4] != np.array(sizes[-period:], words.dtype)).reshape(-1)
+    return at.reshape(-1)[: int(np.argmax(other)) if other.any() else at.size]
 
 
 def _sizes(data: bytearray) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -70,34 +70,46 @@ def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tu
     like = (batch.offsets[rows].astype(np.uint64) ^ MIX) * MIX
     generations = np.zeros(len(rows), np.uint64)
     able = np.flatnonzero(repeatable & (calls["size"] <= _LONGEST))
-    calls, written = calls[able], written[able]
-    found, sums = np.zeros(len(able), np.uint64), np.zeros(len(able), np.uint64)
-    arguments, objects, outputs = (calls[name].astype(np.int64) for name in ("arguments", "objects", "outputs"))
-    told = np.ones(len(able), bool)
-    longest = int(calls["size"].max(initial=0)) // 8
-    for position in range(longest):
-        if position < _FIXED and position not in _COMPARED:
-            continue
-        having = np.flatnonzero(calls["size"] > 8 * position)
-        words = batch.words(rows[able[having]], np.int64(8 * position))
-        if position >= _FIXED:
-            place = position - _FIXED
-            argument = place < arguments[having]
-            words[argument & (written[having] >> np.uint64(place) & np.uint64(1) == 1)] = 0
-            behind = place - arguments[having]
-            in_objects = (behind >= 0) & (behind < 3 * objects[having])
-            first_of_object = in_objects & (behind % 3 == 0)
-            behind -= 3 * objects[having]
-            first_of_output = (behind >= 0) & (behind < 2 * outputs[having]) & (behind % 2 == 0)
-            with_generation = first_of_object | first_of_output
-            generation = (words >> np.uint64(32)) * with_generation
-            sums[having] += generation * np.uint64(pow(int(MIX), position, 1 << 64))
-            told[having] &= ~(first_of_output & (words & np.uint64(0xFF00) != 0) & (generation == 0))
-            words = np.where(with_generation, words & _LOW, words)
-        mixed = (found[having] ^ words) * MIX
-        found[having] = mixed ^ (mixed >> _SHIFT)
-    like[able[told]], generations[able[told]] = found[told], sums[told]
+    for shape in _shapes(calls[able]):
+        members = able[shape]
+        found, sums, told = _of_shape(batch, rows[members], calls[members[0]], int(written[members[0]]))
+        like[members[told]], generations[members[told]] = found[told], sums[told]
     return like, generations
+
+
+def _shapes(calls: Array) -> Iterator[Array]:
+    """Indices of calls of one entry point whose records have the same parts of the same lengths."""
+    counts = calls.view("<u8").reshape(-1, _FIXED)[:, _FIXED - 1] & _LOW
+    shape = (
+        counts
+        | calls["size"].astype(np.uint64) << np.uint64(32)
+        | calls["entry_point"].astype(np.uint64) << np.uint64(48)
+    )
+    order = np.argsort(shape, kind="stable")
+    return iter(np.split(order, np.flatnonzero(np.diff(shape[order])) + 1)) if len(order) else iter(())
+
+
+def _of_shape(batch: Batch, rows: Array, first: Any, written: int) -> tuple[Array, Array, Array]:
+    """Of calls of the shape of the ``first``: their likeness, sums of generations, and whether these are told of all that they made."""
+    found, sums, told = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64), np.ones(len(rows), bool)
+    objects = _FIXED + int(first["arguments"])
+    outputs = objects + 3 * int(first["objects"])
+    behind = outputs + 2 * int(first["outputs"])
+    for position in (*_COMPARED, *range(_FIXED, int(first["size"]) // 8)):
+        if _FIXED <= position < objects and written >> (position - _FIXED) & 1:
+            continue
+        words = batch.words(rows, np.int64(8 * position))
+        is_output = outputs <= position < behind and (position - outputs) % 2 == 0
+        if is_output or (objects <= position < outputs and (position - objects) % 3 == 0):
+            generation = words >> np.uint64(32)
+            sums += generation * np.uint64(pow(int(MIX), position, 1 << 64))
+            words &= _LOW
+            if is_output:
+                told &= (words & np.uint64(0xFF00) == 0) | (generation != 0)
+        words ^= found
+        words *= MIX
+        found = words ^ (words >> _SHIFT)
+    return found, sums, told
 
 
 @dataclass(slots=True)
