@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from cuvet.analysis import Analysis, Meta, process
 from cuvet.catalog import Kind
-from cuvet.recording import reader
+from cuvet.recording import ordering, reader
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord
@@ -39,7 +40,8 @@ MAKES = {
 class Program:
     """Makes the calls of a process. Handles are issued again, those that were ended last first."""
 
-    def __init__(self) -> None:
+    def __init__(self, contexts: int = 1) -> None:
+        self.contexts = {1: CONTEXT, 2: CONTEXT}
         self.records: list[tuple[int, bytes]] = []
         self.now = 1000
         self.numbers: Counter[int] = Counter()
@@ -49,16 +51,20 @@ class Program:
         self.fresh = 0x10_0000
         self.call(1, "cuInit", 0, context=0)
         self.call(1, "cuDevicePrimaryCtxRetain", 1, 0, context=0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
-        for thread in (1, 2):
-            set_current = [(0, Kind.CONTEXT, 3, 1, CONTEXT, 0)]
-            self.call(thread, "cuCtxSetCurrent", CONTEXT, context=0, objects=set_current)
+        if contexts == 2:
+            self.contexts[2] = CONTEXT + 0x100
+            outputs = [(0, Kind.CONTEXT, 1, self.contexts[2])]
+            self.call(2, "cuDevicePrimaryCtxRetain", 1, 1, context=0, outputs=outputs)
+        for thread, context in self.contexts.items():
+            set_current = [(0, Kind.CONTEXT, 3, 1, context, 0)]
+            self.call(thread, "cuCtxSetCurrent", context, context=0, objects=set_current)
         for slot in range(2):
             self.make("stream", slot)
 
     def call(self, thread: int, name: str, *args: int, **fields: object) -> None:
         self.now += 100
         self.numbers[thread] += 1
-        fields = {"context": CONTEXT, "stack": len(args) + thread * 10, **fields}
+        fields = {"context": self.contexts[thread], "stack": len(args) + thread * 10, **fields}
         of = {"thread": thread, "number": self.numbers[thread], "entered": self.now}
         self.records.append((thread, w.call(name, args, **of, **fields)))  # type: ignore[arg-type]
 
@@ -82,9 +88,10 @@ class Program:
         if what == "pooled":
             stream = self.slots["stream", slot % 2]
             fields["objects"] = [self.seen(2, "stream", stream)]
-            self.call(thread, name, 0x7FFF, 512, stream, **fields)
+            self.call(thread, name, 0x7FFF, 512 + 256 * slot, stream, **fields)
         else:
-            self.call(thread, name, 0x7FFF, 512 if kind in (Kind.MEMORY, Kind.HOST_MEMORY) else 1, **fields)
+            size = 512 + 256 * slot
+            self.call(thread, name, 0x7FFF, size if kind in (Kind.MEMORY, Kind.HOST_MEMORY) else 1, **fields)
 
     def end(self, what: str, slot: int, thread: int = 1) -> None:
         handle = self.slots.get((what, slot))
@@ -118,6 +125,13 @@ class Program:
             seen = [self.seen(0, "pooled", memory), self.seen(3, "stream", stream)]
             self.call(thread, "cuMemsetD8Async", memory, 0, 16, stream, objects=seen, flags=w.STREAM_ORDERED)
 
+    def copy(self, slot: int, thread: int = 1) -> None:
+        """Into the middle of memory, which may have ended; the driver says nothing of it."""
+        addresses = [*self.ended[Kind.MEMORY], *(at for (what, _), at in self.slots.items() if what == "memory")]
+        if addresses:
+            address = addresses[slot % len(addresses)] + 100
+            self.call(thread, "cuMemcpyHtoDAsync", address, 0x5000, 16, 0, flags=w.ORDER)
+
     def wait_for(self, slot: int, thread: int = 1) -> None:
         stream = self.slots["stream", slot % 2]
         self.call(thread, "cuStreamSynchronize", stream, objects=[self.seen(0, "stream", stream)], flags=w.ORDER)
@@ -139,8 +153,8 @@ class Program:
                 of_thread[thread] += record
             yield from (w.chunk(records, thread=thread) for thread, records in of_thread.items())
 
-    def write(self, directory: Path, flags: int = 0) -> Path:
-        return w.write(directory, list(self.chunks()), flags=flags)
+    def write(self, directory: Path, flags: int = 0, gpus: int = 1) -> Path:
+        return w.write(directory, list(self.chunks()), flags=flags, gpus=gpus)
 
 
 def report(directory: Path) -> bytes:
@@ -158,10 +172,11 @@ def both(directory: Path) -> tuple[bytes, bytes]:
 
 
 def delivered(path: Path, repeats: bool) -> int:
-    ordering = Ordering(Recording(path), repeats=repeats)
+    calls = Ordering(Recording(path), repeats=repeats)
+    calls.told = lambda: 0
     count = 0
-    for item in ordering.poll():
-        ordering.after_period(True)
+    for item in calls.poll():
+        calls.after_period(True)
         count += isinstance(item, CallRecord)
     return count
 
@@ -195,6 +210,52 @@ def test_the_report_is_the_same(program: list[tuple[list[tuple[object, ...]], in
         patch.setattr(reader, "GROUP", 3)
         made.write(Path(folder), flags=2 if complete else 0)
         without, with_all = both(Path(folder))
+    assert without == with_all
+
+
+STEPS = {"make": 8, "end": 8, "record": 1, "wait": 1, "work": 1, "wait_for": 1, "stale": 1, "copy": 1}
+
+
+def at_random(seed: int, steps: int, slots: int, often: dict[str, int], kinds: list[str], contexts: int = 1) -> Program:
+    """A program without loops: how ``often`` each step is made, in how many ``slots``."""
+    chosen, made = random.Random(seed), Program(contexts)
+    for name in chosen.choices(list(often), list(often.values()), k=steps):
+        what = [chosen.choice(kinds)] if name in ("make", "end") else []
+        getattr(made, name)(*what, chosen.randrange(slots), chosen.randint(1, 2))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 1 << 32),
+    st.integers(2, 9),
+    st.fixed_dictionaries(
+        {name: st.sampled_from([0, most]) for name, most in STEPS.items() if name not in ("make", "end")}
+    ),
+    st.lists(st.sampled_from(sorted(MAKES)), min_size=1, unique=True),
+    st.booleans(),
+    st.integers(1, 2),
+)
+def test_the_report_of_a_program_without_loops_is_the_same(
+    seed: int, slots: int, often: dict[str, int], kinds: list[str], complete: bool, contexts: int
+) -> None:
+    made = at_random(seed, 700, slots, {"make": 8, "end": 8, **often}, kinds, contexts)
+    for slot in range(3):
+        made.stale(slot)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "GROUP", 3)
+        patch.setattr(ordering, "FEWEST", 20)
+        made.write(Path(folder), flags=2 if complete else 0, gpus=2)
+        without, with_all = both(Path(folder))
+    assert without == with_all
+
+
+@pytest.mark.parametrize("what", ["event", "stream", "memory", "pooled"])
+def test_objects_that_live_for_a_short_time_in_any_order_are_not_judged(tmp_path: Path, what: str) -> None:
+    made = at_random(1, 6000, 6, {"make": 1, "end": 1}, [what])
+    path = made.write(tmp_path)
+    assert delivered(path, True) < 500 < 1900 < delivered(path, False)
+    without, with_all = both(tmp_path)
     assert without == with_all
 
 

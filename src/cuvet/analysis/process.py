@@ -26,6 +26,7 @@ from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork
 from cuvet.recording.repeats import Boundary, Skipped
+from cuvet.recording.short_lives import LeftOut
 from cuvet.recording.sites import Sites
 from cuvet.rules.afterwards import at_exit, explain_fault
 from cuvet.rules.rule import Ended, Violation
@@ -59,6 +60,7 @@ class ProcessAnalysis:
         self._findings = findings
         self._inherit = inherit
         self._ordering = Ordering(recording, repeats=LEAVE_OUT_REPEATS)
+        self._ordering.told = self._told_if_calm
         self._steady = Steady()
         self._told = 0
         """Of how many calls something was said."""
@@ -78,7 +80,7 @@ class ProcessAnalysis:
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
 
-    def _take(self, item: CallRecord | Fork | Boundary | Skipped, running: bool, death: int | None) -> None:
+    def _take(self, item: CallRecord | Fork | Boundary | Skipped | LeftOut, running: bool, death: int | None) -> None:
         if self.model is None:
             self.model = self._first_model(running)
         if isinstance(item, Boundary):
@@ -86,14 +88,23 @@ class ProcessAnalysis:
                 self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
             )
         elif self.model is None:
-            if not isinstance(item, Skipped):
+            if not isinstance(item, (Skipped, LeftOut)):
                 self._held.append(item)
+        elif isinstance(item, LeftOut):
+            self.model.table.skip(item.counts)
         elif isinstance(item, Skipped):
             self._steady.skip(item, self.model)
         elif isinstance(item, Fork):
             self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
         else:
             self._judge(self.model, item, death)
+
+    def _told_if_calm(self) -> int | None:
+        """How much was said of calls so far; None if calls that are alike may be judged differently."""
+        model = self.model
+        if model is None or model.live_captures or model.lost_contexts:
+            return None
+        return self._told + self.judge.contradicted
 
     def model_at_fork_of(self, child: int) -> Model | None:
         """The model of a child process, as it began; None if it was not forked here."""

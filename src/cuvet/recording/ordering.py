@@ -15,7 +15,8 @@ and not decoded. Of calls of libraries without flags that are alike, in entry po
 the first after each call that ended something: what they were given may have ended with it.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, decode
 from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, distinct, likeness
+from cuvet.recording.short_lives import FEWEST, LeftOut, Run, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
 
@@ -83,12 +85,16 @@ class EntryPoints:
         self.repeatable = np.zeros(len(self.makes), bool)
         self.written = np.zeros(len(self.makes), np.uint64)
         """A bit for each parameter through which the driver writes."""
+        self.made, self.ended = np.zeros(len(self.makes), np.int8), np.zeros(len(self.makes), np.int8)
+        self.allocates = np.zeros(len(self.makes), bool)
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             self.repeatable[number] = entry_point.api == "driver" and _is_repeatable(entry_point)
             self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
+            self.made[number], self.ended[number] = made_by(entry_point), ended_by(entry_point)
+            self.allocates[number] = any(role.verb is Verb.ALLOCATES for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
                 self.stream[number] = entry_point.index[on[0]]
@@ -108,12 +114,14 @@ def _is_repeatable(entry_point: EntryPoint) -> bool:
 
 class Ordering:
     """``poll`` gives what is new. ``counted`` is how many calls were read, decoded or not. With ``repeats`` not all repetitions of the
-    same calls are given (``repeats.py``); whoever judges them calls ``after_period``."""
+    same calls are given (``repeats.py``); whoever judges them calls ``after_period``, and sets ``told``, which says how much was said of
+    calls so far, None if a call may be judged otherwise than one like it (``short_lives.py``)."""
 
     def __init__(self, recording: Recording, *, repeats: bool = False) -> None:
         self.recording = recording
         self.entry_points = EntryPoints(recording)
         self.counted = 0
+        self.told: Callable[[], int | None] = lambda: None
         self._repeats = Repeats() if repeats else None
         self._ended = 0
         self._alike: set[int] = set()
@@ -128,7 +136,7 @@ class Ordering:
         if self._repeats is not None:
             self._repeats.steady = steady
 
-    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork | Boundary | Skipped]:
+    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork | Boundary | Skipped | LeftOut]:
         """Calls and forks in order. While the process is running, those that others may still precede are held back."""
         newest = 0
         for batch in self.recording.poll(running=running):
@@ -175,6 +183,7 @@ class Ordering:
             able &= (calls["flags"] & _SUSPECT == 0) & (calls["entry_point"] == number[indices])
             written = self.entry_points.written[number[indices]]
             rows["like"], rows["generations"] = likeness(batch, indices, able, written)
+            rows["able"] = able
         self._batches[self._batches_taken] = batch
         self._batches_taken += 1
         self._add(rows)
@@ -225,7 +234,7 @@ class Ordering:
         self._forks_taken += len(forks)
         self._add(rows)
 
-    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork | Boundary | Skipped]:
+    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork | Boundary | Skipped | LeftOut]:
         """Those whose instants are not later than ``until``."""
         while until >= 0:
             waiting, released = self._waiting, 0
@@ -239,7 +248,9 @@ class Ordering:
                 if len(self._waiting) > len(waiting) - released:  # the call waits for its return now
                     break
 
-    def _release_special(self, running: bool) -> Generator[CallRecord | Fork | Boundary | Skipped, None, bool]:
+    def _release_special(
+        self, running: bool
+    ) -> Generator[CallRecord | Fork | Boundary | Skipped | LeftOut, None, bool]:
         """The first that waits, a fork or a call that had not returned; whether what follows can be released."""
         first, rest = self._waiting[0], self._waiting[1:]
         if first["source"] == _FORK:
@@ -264,7 +275,7 @@ class Ordering:
         yield call
         return True
 
-    def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped]:
+    def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped | LeftOut]:
         return self._decoded(self._repeats.interrupt()) if self._repeats is not None else iter(())
 
     def _without_repeats(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
@@ -272,13 +283,68 @@ class Ordering:
             return iter([rows])
         return self._repeats.take(rows) if len(rows) else iter(())
 
-    def _decoded(self, items: Iterator[Array | Boundary | Skipped]) -> Iterator[CallRecord | Boundary | Skipped]:
+    def _decoded(
+        self, items: Iterator[Array | Boundary | Skipped]
+    ) -> Iterator[CallRecord | Boundary | Skipped | LeftOut]:
         for item in items:
             if isinstance(item, (Boundary, Skipped)):
                 yield item
                 continue
-            for source, row in zip(item["source"].tolist(), item["row"].tolist(), strict=True):
-                yield decode(self._batches[source].record(row))
+            for part in self._without_short_lives(item):
+                if isinstance(part, LeftOut):
+                    yield part
+                    continue
+                for source, row in zip(part["source"].tolist(), part["row"].tolist(), strict=True):
+                    yield decode(self._batches[source].record(row))
+
+    def _without_short_lives(self, rows: Array) -> Iterator[Array | LeftOut]:
+        """Rows to be judged, and how many objects were left out between them."""
+        if self._repeats is None or self._repeats.repeating or len(rows) < FEWEST:
+            yield rows
+            return
+        bounds = [0, *(np.flatnonzero(rows["able"][1:] != rows["able"][:-1]) + 1).tolist(), len(rows)]
+        for begin, end in pairwise(bounds):
+            told = self.told()
+            if told is None or end - begin < FEWEST or not rows["able"][begin]:
+                yield rows[begin:end]
+            else:
+                yield from self._of_run(rows[begin:end], told)
+
+    def _of_run(self, rows: Array, told: int) -> Iterator[Array | LeftOut]:
+        """Likewise of a run of calls that succeeded and named living objects."""
+        run = self._run(rows)
+        make, end = needless(run)
+        kinds = np.zeros(len(rows), np.int64)
+        kinds[make], kinds[end] = run.made[make], -1
+        kept, at = np.flatnonzero(kinds == 0), 0
+        for part in np.split(kept, np.flatnonzero(np.diff(kept) > 1) + 1):
+            if self.told() != told:  # the rest is judged, but for the ends of what was left out
+                rest = np.arange(at, len(rows))
+                yield rows[rest[~np.isin(rest, end[make < at])]]
+                return
+            yield _left_out(kinds[at : int(part[0])])
+            at = int(part[-1]) + 1
+            yield rows[part]
+        yield _left_out(kinds[at:])
+
+    def _run(self, rows: Array) -> Run:
+        """The columns of some calls."""
+        sources, known = rows["source"], self.entry_points
+
+        def words(indices: Array, offsets: Array) -> Array:
+            found = np.zeros(len(indices), np.uint64)
+            for source in distinct(sources[indices]):
+                of_source = np.flatnonzero(sources[indices] == source)
+                batch_rows = rows["row"][indices[of_source]]
+                found[of_source] = self._batches[source].words(batch_rows, offsets[of_source])
+            return found
+
+        calls = np.zeros(len(rows), layout.CALL)
+        for source in distinct(sources):
+            calls[sources == source] = self._batches[source].calls[rows["row"][sources == source]]
+        of = calls["entry_point"]
+        made, ended, stream = known.made[of].astype(np.int64), known.ended[of].astype(np.int64), known.stream[of]
+        return Run(calls, made, ended, known.allocates[of], stream, words)
 
     def _present(self, offset: int, record: bytes) -> CallRecord | None:
         """The call as it is now, if it had not returned when it was read. None: another record tells of it."""
@@ -294,6 +360,11 @@ class Ordering:
 
     def _makes(self, call: CallRecord) -> bool:
         return call.entry_point < len(self.entry_points.makes) and bool(self.entry_points.makes[call.entry_point])
+
+
+def _left_out(kinds: Array) -> LeftOut:
+    """``kinds`` of the objects that calls make; not above 0 of other calls."""
+    return LeftOut(tuple(np.bincount(kinds[kinds > 0], minlength=max(Kind) + 1).tolist()))
 
 
 def is_notable(call: CallRecord) -> bool:

@@ -31,7 +31,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _LOW = np.uint64(0xFFFFFFFF)
 _FIXED = layout.CALL.itemsize // 8
-_COMPARED = (0, 1, 4, 6, 7)
+COMPARED = (0, 1, 4, 6, 7)
 """Words of the fixed part that are compared: not the times, and not the number of the call."""
 
 
@@ -55,12 +55,13 @@ ROW = np.dtype(
         ("source", "<i4"),
         ("row", "<i4"),
         ("special", "?"),
+        ("able", "?"),
         ("like", "<u8"),
         ("generations", "<u8"),
     ]
 )
 """A call that waits for its turn. ``like``: equal for calls that are alike. ``generations``: a sum of the generations in the record.
-``special``: it cannot be like another."""
+``special``: it has not returned, or is a fork. ``able``: it succeeded, named living objects only, and can be like another."""
 
 
 def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tuple[Array, Array]:
@@ -95,7 +96,7 @@ def _of_shape(batch: Batch, rows: Array, first: Any, written: int) -> tuple[Arra
     objects = _FIXED + int(first["arguments"])
     outputs = objects + 3 * int(first["objects"])
     behind = outputs + 2 * int(first["outputs"])
-    for position in (*_COMPARED, *range(_FIXED, int(first["size"]) // 8)):
+    for position in (*COMPARED, *range(_FIXED, int(first["size"]) // 8)):
         if _FIXED <= position < objects and written >> (position - _FIXED) & 1:
             continue
         words = batch.words(rows, np.int64(8 * position))
@@ -133,6 +134,11 @@ class Repeats:
         self._held: list[Array] = []
         self.steady = False
         """Set by who judges the calls, after a ``Boundary``."""
+
+    @property
+    def repeating(self) -> bool:
+        """Whether what is given now continues a repetition."""
+        return self._period > 0
 
     def take(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
         past = len(self._like)
