@@ -6,6 +6,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuvet import catalog
 from cuvet.analysis import Analysis, Meta, process
 from cuvet.catalog import Kind
 from cuvet.recording import ordering, reader
@@ -132,6 +134,14 @@ class Program:
             address = addresses[slot % len(addresses)] + 100
             self.call(thread, "cuMemcpyHtoDAsync", address, 0x5000, 16, 0, flags=w.ORDER)
 
+    def copy_to_freed(self, offset: int) -> None:
+        """Into memory that was freed, where only some of what lay there reached; the driver refuses that."""
+        flags = w.LIFECYCLE | w.SUSPECT | w.FAILED
+        for address in self.ended[Kind.MEMORY]:
+            thread = max(self.contexts) + 1  # a finding of its own
+            self.contexts[thread] = CONTEXT
+            self.call(thread, "cuMemcpyHtoD", address + offset, 0x5000, 16, flags=flags, status=1)
+
     def wait_for(self, slot: int, thread: int = 1) -> None:
         stream = self.slots["stream", slot % 2]
         self.call(thread, "cuStreamSynchronize", stream, objects=[self.seen(0, "stream", stream)], flags=w.ORDER)
@@ -171,14 +181,19 @@ def both(directory: Path) -> tuple[bytes, bytes]:
         return without, report(directory)
 
 
-def delivered(path: Path, repeats: bool) -> int:
+def calls_given(path: Path, repeats: bool) -> list[CallRecord]:
     calls = Ordering(Recording(path), repeats=repeats)
     calls.told = lambda: 0
-    count = 0
+    found = []
     for item in calls.poll():
         calls.after_period(True)
-        count += isinstance(item, CallRecord)
-    return count
+        if isinstance(item, CallRecord):
+            found.append(item)
+    return found
+
+
+def delivered(path: Path, repeats: bool) -> int:
+    return len(calls_given(path, repeats))
 
 
 slots, threads = st.integers(0, 3), st.integers(1, 2)
@@ -242,6 +257,8 @@ def test_the_report_of_a_program_without_loops_is_the_same(
     made = at_random(seed, 700, slots, {"make": 8, "end": 8, **often}, kinds, contexts)
     for slot in range(3):
         made.stale(slot)
+    for offset in (600, 1200, 2400):
+        made.copy_to_freed(offset)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
         patch.setattr(ordering, "FEWEST", 20)
@@ -254,9 +271,66 @@ def test_the_report_of_a_program_without_loops_is_the_same(
 def test_objects_that_live_for_a_short_time_in_any_order_are_not_judged(tmp_path: Path, what: str) -> None:
     made = at_random(1, 6000, 6, {"make": 1, "end": 1}, [what])
     path = made.write(tmp_path)
-    assert delivered(path, True) < 500 < 1900 < delivered(path, False)
+    judged, every = calls_given(path, True), calls_given(path, False)
+    assert len(judged) < 500 < 1900 < len(every)
+    newest: dict[int, list[int]] = defaultdict(list)
+    for call in every[6:]:
+        for made_here in call.outputs:
+            newest[made_here.value].append(call.entered)
+    assert {call.entered for call in judged} >= {last for made_there in newest.values() for last in made_there[-5:]}
     without, with_all = both(tmp_path)
     assert without == with_all
+
+
+def test_what_lay_where_a_call_points_is_known(tmp_path: Path) -> None:
+    """Memory of several sizes was at each address; only few were as large as a later mistake tells."""
+    chosen, made = random.Random(1), Program()
+    for step in range(4000):
+        getattr(made, chosen.choice(["make", "end"]))("memory", chosen.randrange(3))
+        if step % 400 == 200:
+            for slot in range(3):
+                made.end("memory", slot)
+            made.make("memory", 9)
+            made.end("memory", 9)
+    for slot in range(3):
+        made.end("memory", slot)
+    for offset in (100, 2600):
+        made.copy_to_freed(offset)
+    path = made.write(tmp_path)
+    assert delivered(path, True) < 300 < 2000 < delivered(path, False)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    assert "memcpy" in without.decode().lower()
+
+
+def test_the_last_work_and_the_last_wait_before_other_calls_are_judged(tmp_path: Path) -> None:
+    made = at_random(3, 9000, 4, {"make": 300, "end": 300, "wait_for": 1}, ["memory", "pooled"])
+    path = made.write(tmp_path)
+    judged = {(call.thread, call.number) for call in calls_given(path, True)}
+    assert len(judged) < len(made.records) // 3
+    ids = {each.id: each.name for each in catalog.driver().entry_points}
+    last: dict[tuple[str, int], CallRecord] = {}
+    for call in calls_given(path, False):
+        name = ids[call.entry_point]
+        if name == "cuStreamSynchronize":
+            assert all((each.thread, each.number) in judged for each in last.values())
+        elif name.endswith("Async"):
+            last["work", call.args[-1]] = call
+        elif name == "cuMemFree":
+            last["wait", 0] = call
+
+
+def test_calls_in_another_context_than_the_one_before_are_judged(tmp_path: Path) -> None:
+    chosen, made = random.Random(1), Program()
+    for _ in range(3000):
+        made.contexts[1] = CONTEXT + (chosen.random() < 0.03)
+        getattr(made, chosen.choice(["make", "end"]))("event", chosen.randrange(4))
+    path = made.write(tmp_path)
+    judged = {(call.thread, call.number) for call in calls_given(path, True)}
+    every = [call for call in calls_given(path, False) if call.thread == 1]
+    changes = [call for before, call in pairwise(every) if call.context != before.context]
+    assert 50 < len(changes) < len(judged) < len(every) // 2
+    assert all((call.thread, call.number) in judged for call in changes)
 
 
 def pairs(made: Program, what: str, count: int) -> None:
