@@ -27,6 +27,7 @@ TABLES = {
     "source/calls.py": "what was not tried on public code",
     "model/objects.py": "classes, which the catalog does not know",
     "conformance/world.py": "what a random program may dare",
+    "device/foreknown.py": "what answers about contexts depend on",
     "recording/ordering.py": "which repeated calls were shown to be left out rightly",
 }
 """Where more than two kinds stand in one set or are the keys of a table, and what else than a fact about them that is."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cuvet.model.order import Clock, Order
     from cuvet.model.table import ObjectTable
     from cuvet.model.threads import Thread
-    from cuvet.model.touches import Touches
+    from cuvet.model.touches import Access, Touch, Touches
     from cuvet.model.touching import Kernels
 
 LEGACY, PER_THREAD = 1, 2
@@ -275,6 +275,10 @@ class ModelView:
         """Whether work enqueued now on ``stream`` is known to run after ``earlier``, or may be for all we know: False means that there is
         certainly no order."""
         return earlier.position is None or stream.capture is not None or self.order.is_before(earlier.position, stream)
+
+    def races(self, stream: Stream, touches: Sequence[Touch]) -> Iterator[tuple[Touch, Access]]:
+        """What races with work that ``stream`` is about to be given and that touches this memory; nothing unless races are looked for."""
+        return iter(()) if self.touches is None else self.touches.races(touches, stream, self.order)
 
     def finished(self, earlier: Call) -> bool:
         """Whether the host is known to have waited for that work."""

@@ -219,7 +219,7 @@ def finish_event(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         return
     clock: Clock | None = None
     if isinstance(event, Event) and not event.external:
-        never = model.complete and event.recorded_by is None and event.captured is None
+        never = model.touches is not None and event.recorded_by is None and event.captured is None
         clock = {} if never else event.clock
     model.order.finish(clock)
     forget_touches(model)

@@ -132,8 +132,7 @@ cu.cuCtxSynchronize()
         stream = model.stream_worked_on(call)
         if stream is None or stream.capture is not None or not stream.alive:
             return
-        touches = touched(call, model)
-        for touch, access in model.touches.races(touches, stream, model.order):
+        for touch, access in model.races(stream, touched(call, model)):
             yield _race(cls, call, stream, touch, access)
             return
 
