@@ -1,6 +1,6 @@
 """Compare the model's order of work with what a GPU did: ``prove_order.py RECORDING TIMES``.
 
-RECORDING is of ``tests/hardware/order.cu`` under ``cuvet run --record full``, TIMES the file that it wrote. For each kind of edge the
+RECORDING is of ``tests/hardware/order.cu`` under ``cuvet run --races``, TIMES the file that it wrote. For each kind of edge the
 table says of how many pairs of kernels the model knows that the first ran before the second, and in how many the second began before
 the first had ended (there must be none); and of how many pairs it claims no order, and how many of these overlapped or ran the other
 way round.

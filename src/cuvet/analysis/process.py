@@ -102,7 +102,7 @@ class ProcessAnalysis:
     def _told_if_calm(self) -> int | None:
         """How much was said of calls so far; None if calls that are alike may be judged differently."""
         model = self.model
-        if model is None or model.live_captures or model.lost_contexts:
+        if model is None or model.live_captures or model.lost_contexts or model.touches is not None:
             return None
         return self._told + self.judge.contradicted
 

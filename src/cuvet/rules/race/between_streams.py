@@ -90,6 +90,16 @@ cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
+## other work between the two
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+other = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(other, 0, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+
 ## the event was recorded before the work
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
