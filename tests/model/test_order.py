@@ -402,3 +402,16 @@ def test_doubt_of_a_stream_that_ended_stays_with_its_context() -> None:
     assert not order.is_done(work)
     order.finish_context(owner)
     assert order.is_done(work)
+
+
+def test_what_may_be_done_comes_before_what_is_given_later_but_is_not_done() -> None:
+    order = Order(complete=True)
+    _, a, b, c = streams(context())
+    first = enqueue(order, c)
+    order.perhaps_finish(order.record(c))
+    second = enqueue(order, c)
+    assert order.is_before(first, a)
+    assert not order.is_done(first)
+    assert not order.is_before(second, a)
+    order.perhaps_finish(None)
+    assert order.is_before(second, b)

@@ -8,7 +8,7 @@ There is one host clock, not one per thread: work that one thread saw finished i
 
 Where something cannot be known, order is assumed, so that disorder is only claimed when it is certain: streams that
 were never seen created count as ordered with everything, and so do streams on which a host function or a memory wait runs,
-until the host has waited for them.
+until the host has waited for them. What a call may have waited for (a copy into pageable memory) counts as before all that follows.
 
 What is done is in no clock for long, and a stream without unfinished work leaves nothing behind when it is destroyed: the size of
 all this is that of the work that nobody has waited for.
@@ -64,6 +64,8 @@ class Order:
         """How much work each stream was given: of living streams, and of those left behind."""
         self._done: Clock = {}
         """How much of it the host knows to be done."""
+        self._perhaps_done: Clock = {}
+        """How much of it may be done, since the host may have waited; never less than what is known."""
         self._left_behind: dict[int, None] = {}
         """Numbers of destroyed streams with unfinished work, oldest first."""
 
@@ -128,6 +130,10 @@ class Order:
             elif count > self._done.get(number, 0):
                 self._done[number] = count
 
+    def perhaps_finish(self, clock: Clock | None) -> None:
+        """All of ``clock`` may be done, or come before all that is given later (None: so may everything so far)."""
+        _join(self._perhaps_done, self._given if clock is None else clock)
+
     def finish_stream(self, stream: Stream | None) -> None:
         """The host waited for all work on ``stream``, or saw that it was done."""
         self.finish(self.record(stream))
@@ -171,6 +177,8 @@ class Order:
         if stream.context is None or not stream.alive or number == stream.number or self.is_done(position):
             return True
         timeline = stream.timeline
+        if self._perhaps_done.get(number, 0) >= count:
+            return True
         if timeline is not None and (timeline.uncertain or timeline.clock.get(number, 0) >= count):
             return True
         order = stream.context.order
@@ -223,6 +231,7 @@ class Order:
         """The work of a destroyed stream is done, or counts as done."""
         self._given.pop(number, None)
         self._done.pop(number, None)
+        self._perhaps_done.pop(number, None)
         self._left_behind.pop(number, None)
 
     def _drop_done(self, clock: Clock) -> None:

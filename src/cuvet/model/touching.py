@@ -17,6 +17,10 @@ from cuvet.model.objects import Function
 from cuvet.model.touches import Memory, Touch
 from cuvet.model.view import ModelView
 
+SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
+"""Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
+Driver API, cuMemcpyPeer): they race with nothing."""
+
 _AXES = ("X", "Y", "Z")
 _WORD = 8
 
@@ -36,7 +40,9 @@ class Kernels(Protocol):
 @cache
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
-    return entry_point.name in COPIES | SETS or entry_point.does(Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL))
+    return entry_point.name in (COPIES | SETS) - SERIALIZED or entry_point.does(
+        Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL)
+    )
 
 
 def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:

@@ -7,10 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.accesses import COPIES
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
 from cuvet.model.objects import Allocation, Event, Stream
-from cuvet.model.touching import touched, touches_memory
+from cuvet.model.touching import SERIALIZED, touched, touches_memory
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
 from cuvet.model.transitions.registry import after_roles, for_role, written_by
@@ -45,7 +46,8 @@ def manages_memory(entry_point: EntryPoint) -> bool:
 
 @for_role(Verb.ON)
 def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    """The call is the stream's next work; in a capture it is none yet."""
+    """The call is the stream's next work; in a capture it is none yet. A copy from the device to pageable memory "might be synchronous
+    with respect to host" (CUDA Driver API, API synchronization behavior), and so it was whenever it was measured."""
     stream = model.stream_on(call)
     if stream is None:
         return
@@ -56,6 +58,8 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         return
     touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
+    if call.name in COPIES and _end(model, call, Verb.WRITES) is End.PAGEABLE:
+        model.order.perhaps_finish(model.order.record(stream))
     if is_work(call.entry_point):
         stream.last_work = call
     for allocation in model.pointed_at(call):
@@ -124,7 +128,8 @@ def use_memory(model: Model, call: Call, stream: Stream, allocation: Allocation)
 def copy(model: Model, call: Call, outcome: Outcome) -> None:
     """Work on the default stream. When the call returns it is done if it ends in the host's memory, or comes from pinned memory. Of a copy
     from pageable memory what came before is done, but "the DMA to final destination may not have completed"; for sets, and copies from
-    device to device, the host does not wait at all (CUDA Driver API, API synchronization behavior). Of managed memory it waits."""
+    device to device, the host does not wait at all (CUDA Driver API, API synchronization behavior). Of managed memory it waits. A copy
+    between contexts is between all that came before and all that comes later (``SERIALIZED``)."""
     stream = model.default_stream(call)
     if stream is None:
         model.order.finish_stream(None)
@@ -134,6 +139,8 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
         model.order.finish_stream(stream)
     touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
+    if call.name in SERIALIZED:
+        model.order.perhaps_finish(None)
     for role in call.entry_point.roles:
         if role.verb in (Verb.READS, Verb.WRITES):
             use_named(model, call, stream, role)

@@ -79,6 +79,25 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemsetD8Async(memory, 1, 4096, 0)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
+
+## copied into pageable memory
+note: the call may have waited for the copy
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuCtxSynchronize()
+
+## copied between contexts
+note: the copy names no stream, so it is serialized with all work
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+other = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemcpyPeer(other, context, memory, context, 4096)
+cu.cuMemsetD8Async(memory, 1, 4096, stream)
+cu.cuCtxSynchronize()
 """
     INVALID = """
 ## two sets
