@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from cuvet.analysis.calls import RecordedCall
 from cuvet.analysis.folding import Findings, Fold, cause_of
 from cuvet.catalog import driver
-from cuvet.findings import Finding, Frame, Severity, Site
+from cuvet.findings import EarlierCall, Finding, Frame, Severity, Site
 from cuvet.model import Call
 from cuvet.rules import rule_called
 from cuvet.rules.rule import Violation
@@ -63,17 +65,26 @@ def test_processes_with_the_same_mistake_have_its_consequences_once() -> None:
     assert [(each.processes, each.repeats) for each in (finding, *finding.consequences)] == [(2, 2), (2, 2)]
 
 
+def test_the_other_place_tells_one_race_from_another() -> None:
+    findings = Findings()
+    for other in (1, 2, 2):
+        race = msgspec.structs.replace(found("CV1", 9), earlier=(EarlierCall(text="", site=found("", other).site),))
+        findings.add((other,), lambda race=race: race)
+    assert [each.repeats for each in findings.all()] == [1, 2]
+
+
 def test_the_cause_is_the_worst_finding_of_the_call_or_one_of_the_rule_that_is_meant() -> None:
     folds = tuple(
         Fold(found(rule, 1, severity)) for rule, severity in (("CV1", "warning"), ("CV2", "error"), ("CV3", "note"))
     )
     call = RecordedCall(entry_point=driver()["cuMemFree"], args=(0,), reported=folds)
 
-    def cause(call: Call | None, rule: str | None = None) -> Fold | None:
-        return cause_of(Violation(rule=rule_called("CV409"), message="", cause=call, cause_rule=rule))
+    def cause(call: Call | None, *rules: str) -> Fold | None:
+        return cause_of(Violation(rule=rule_called("CV409"), message="", cause=call, cause_rules=frozenset(rules)))
 
     assert cause(call) is folds[1]
     assert cause(call, "CV3") is folds[2]
+    assert cause(call, "CV3", "CV4") is folds[2]
     assert cause(call, "CV4") is None
     assert cause(RecordedCall(entry_point=call.entry_point, args=(0,))) is None
     assert cause(None) is None

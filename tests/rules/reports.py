@@ -217,6 +217,7 @@ def _finding(finding: Finding, indent: str = "") -> Iterator[str]:
     yield f"{indent}{finding.severity} {finding.name}{_site(finding.site)}{argument}, {ended}{times}: {finding.message}"
     indent += "  "
     yield from (f"{indent}{_object(each)}" for each in finding.objects)
+    yield from (f"{indent}{each.text}{_site(each.site, ',')}" for each in finding.earlier)
     yield from (f"{indent}because {each}" for each in finding.because)
     yield from (f"{indent}held: {_place(each)}" for each in finding.memory)
     for each in finding.consequences:

@@ -29,7 +29,7 @@ _NOTHING_SEEN: dict[int, SeenHandle] = {}
 _KINDS = {kind.value: kind for kind in Kind}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
     called, "" if it is not known that the runtime made the call."""

@@ -78,8 +78,9 @@ class Findings:
         if fold is None:
             new = build()
             where = new.site.frames[:1] or new.site.thread
-            here = (new.rule, new.api, new.site.process, where, cause, self.ignored(new))
-            anywhere = (new.rule, new.api, new.message, new.site.frames or here, cause)
+            earlier = tuple(each.site.frames[:1] for each in new.earlier)
+            here = (new.rule, new.api, new.site.process, where, earlier, cause, self.ignored(new))
+            anywhere = (new.rule, new.api, new.message, new.site.frames or here, earlier, cause)
             fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)
             self._by_call[key] = self._by_place[here] = fold
             self._by_place.setdefault(anywhere, fold)
@@ -108,7 +109,8 @@ def cause_of(violation: Violation) -> Fold | None:
     """The worst finding of the call whose mistake made this one."""
     call = violation.cause
     reported = call.reported if isinstance(call, RecordedCall) else ()
-    fitting = [fold for fold in reported if violation.cause_rule in (None, fold.finding.name)]
+    rules = violation.cause_rules
+    fitting = [fold for fold in reported if not rules or fold.finding.name in rules]
     return min(fitting, key=lambda fold: SEVERITIES.index(fold.finding.severity), default=None)
 
 

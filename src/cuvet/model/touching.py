@@ -46,10 +46,19 @@ def touches_memory(entry_point: EntryPoint) -> bool:
 
 
 def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
-    """The memory that is known to the driver and that the call's work touches."""
-    if call.entry_point.name in COPIES | SETS:
-        return tuple(_copied(call, model))
-    return tuple(_used(call, model)) if call.arguments is not None else ()
+    """The memory that is known to the driver and that the call's work touches. Worked out once for those who ask about the same call one
+    after the other."""
+    asked, found = _newest[0]
+    if asked is not call:
+        if call.entry_point.name in COPIES | SETS:
+            found = tuple(_copied(call, model))
+        else:
+            found = tuple(_used(call, model)) if call.arguments is not None else ()
+        _newest[0] = call, found
+    return found
+
+
+_newest: list[tuple[Call | None, tuple[Touch, ...]]] = [(None, ())]
 
 
 def _copied(call: Call, model: ModelView) -> Iterator[Touch]:

@@ -159,7 +159,7 @@ def _history(finding: Finding, console: Console) -> None:
     for each in finding.earlier:
         line(console, Text("note", style=STYLES["note"]).append(f": {printable(each.text)}", style="not bold"))
         _site(each.site, None, _PLACE, console)
-    shown: set[tuple[int, int, int]] = set()
+    shown = {_call(each.site) for each in finding.earlier}
     for thing in finding.objects:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
             if site is None or _call(site) == _call(finding.site):

@@ -58,8 +58,8 @@ class Violation:
     with one of ``outcomes``, if there are any and it is not ``undefined``. With ``driver_only`` it is not reported when the CUDA runtime
     makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding is reported
     instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
-    severe and of the rule named ``cause_rule`` (None: of any). ``held``, if memory is exhausted: what holds the memory of that kind,
-    read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did.
+    severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
+    that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did.
     """
 
     rule: type[Rule]
@@ -73,7 +73,7 @@ class Violation:
     driver_only: bool = False
     culprit: Call | None = None
     cause: Call | None = None
-    cause_rule: str | None = None
+    cause_rules: frozenset[str] = frozenset()
     held: Total | None = None
     earlier: tuple[tuple[str, Call], ...] = ()
 

@@ -69,7 +69,11 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 def touch_memory(model: Model, call: Call, stream: Stream) -> None:
     """The work that ``stream`` is given now is remembered with what it touches."""
     if model.touches is not None and touches_memory(call.entry_point):
-        model.touches.add(call, stream, touched(call, model))
+        touches = touched(call, model)
+        model.touches.add(call, stream, touches)
+        for touch in touches:
+            if isinstance(touch.memory, Allocation):
+                use_memory(model, call, stream, touch.memory)
 
 
 def forget_touches(model: Model) -> None:

@@ -1,6 +1,5 @@
 from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
-from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CallRule, Violation, Violations
 
 
@@ -11,8 +10,8 @@ class MemoryFreeUnordered(CallRule):
     why: A free in the order of a stream waits for that stream only. ``cuMemFree`` of stream-ordered memory does not wait, unlike
       ``cuMemFree`` of other memory. Work that runs after the free uses memory that belongs to another allocation or is no longer mapped.
     instead: Free on the stream of the last use, or wait on the freeing stream for an event recorded after it.
-    limits: Uses by kernels are seen if an argument is exactly the start of the allocation. Order that is made without CUDA
-      is not seen; streams that use it are not judged.
+    limits: Uses by kernels are seen if an argument is exactly the start of the allocation, with ``cuvet run --races`` wherever it points
+      to in it. Order that is made without CUDA is not seen; streams that use it are not judged.
     """
 
     code = "CV409"
@@ -90,12 +89,12 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
             where = "without waiting" if stream is None else f"on {stream.name}, which does not wait"
             yield Violation(
                 rule=cls,
-                message=f"{memory.name} is freed {where} for its use on {used_on.name}",
+                message=f"{memory.name} is freed {where} for its use by {use.asked} on {used_on.name}",
                 objects=(memory, used_on) if stream is None else (memory, used_on, stream),
                 argument=given.argument,
-                because=(f"{memory.name} was last used on {used_on.name} by {place(use)}",),
                 cause=use,
-                cause_rule="memory-use-unordered",
+                cause_rules=frozenset({"memory-use-unordered", "race-between-streams"}),
+                earlier=((f"its last use on {used_on.name}", use),),
             )
 
 

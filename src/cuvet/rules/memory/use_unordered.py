@@ -1,11 +1,12 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.accesses import COPIES, SETS, accesses
-from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CallRule, Violations
+from cuvet.model.touches import Touch
+from cuvet.model.touching import touched, touches_memory
+from cuvet.rules.rule import CallRule, Violation, Violations
 
 
 class MemoryUseUnordered(CallRule):
@@ -15,7 +16,8 @@ class MemoryUseUnordered(CallRule):
       the memory still belongs to another allocation.
     instead: Record an event on the allocating stream after the allocation and make the other stream wait for it, or wait on the host.
     limits: The program often works, because the memory is already there. Order that is made without CUDA (polling of mapped memory, memory
-      operations on streams) is not seen; streams that use it are not judged. Kernel arguments count only if they are its start.
+      operations on streams) is not seen; streams that use it are not judged. Kernel arguments count only if they are its start, but with
+      ``cuvet run --races`` wherever they point to in it.
     """
 
     code = "CV410"
@@ -84,16 +86,24 @@ cu.cuMemFree(memory)
         stream = model.stream_on(call)
         if stream is None or stream.capture is not None:
             return
-        for argument, memory in _named(call, model):
+        looks = model.touches is not None and touches_memory(call.entry_point)
+        touches = touched(call, model) if looks else ()
+        for argument, memory in _named(call, model, touches):
             origin, made = memory.stream, memory.created_by
             if origin is None or made is None or origin is stream or model.ordered_after(call, stream, made):
                 continue
-            message = f"{memory.name} is used on {stream.name}, which does not wait for its allocation on {origin.name}"
-            because = (f"{memory.name} was allocated on {origin.name} by {place(made)}",)
-            yield cls.broken(message, memory, origin, stream, argument=argument, because=because)
+            if any(access.stream is origin for _, access in model.races(stream, touches)):
+                continue  # which the race of the two streams is about
+            yield Violation(
+                rule=cls,
+                message=f"{memory.name} is used on {stream.name}, which does not wait for its allocation on {origin.name}",
+                objects=(memory, origin, stream),
+                argument=argument,
+                earlier=((f"its allocation, on {origin.name}", made),),
+            )
 
 
-def _named(call: Call, model: ModelView) -> Iterator[tuple[int | None, Allocation]]:
+def _named(call: Call, model: ModelView, touches: Sequence[Touch]) -> Iterator[tuple[int | None, Allocation]]:
     """Living stream-ordered allocations that the call names, each once."""
     found: dict[Allocation, int | None] = {}
     if call.name in COPIES | SETS:
@@ -105,6 +115,9 @@ def _named(call: Call, model: ModelView) -> Iterator[tuple[int | None, Allocatio
         memory = model.allocation_at(pointer)
         if memory is not None and memory.handle == pointer:
             found.setdefault(memory, call.entry_point.index.get("kernelParams"))
+    for touch in touches:
+        if isinstance(touch.memory, Allocation):
+            found.setdefault(touch.memory, touch.argument)
     for memory, argument in found.items():
         if memory.alive and memory.variant == "stream-ordered":
             yield argument, memory

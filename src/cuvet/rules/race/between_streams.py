@@ -138,6 +138,27 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemsetD8(memory, 1, 4096)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
 
+## stream-ordered memory
+note: that the second stream does not wait for the allocation either is the same mistake
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## two works before it
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+c = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 2048, a)
+cu.cuMemsetD8Async(memory + 2048, 0, 2048, b)
+cu.cuMemsetD8Async(memory, 1, 4096, c)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
 ## a kernel beside a copy into its memory
 text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry store(.param .u64 memory) {"
 text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
@@ -161,9 +182,11 @@ cu.cuCtxSynchronize()
         stream = model.stream_worked_on(call)
         if stream is None or stream.capture is not None or not stream.alive:
             return
+        told: set[Call] = set()
         for touch, access in model.races(stream, touched(call, model)):
-            yield _race(cls, call, stream, touch, access)
-            return
+            if access.call not in told:
+                told.add(access.call)
+                yield _race(cls, call, stream, touch, access)
 
 
 def _race(rule: type[CallRule], call: Call, stream: Stream, touch: Touch, access: Access) -> Violation:
