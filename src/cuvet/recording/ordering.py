@@ -11,8 +11,9 @@ not older than the newest chunk (less ``SLACK_NS``, for threads that were interr
 
 Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
 the last work on each stream before the thread's next notable call of the driver (``is_notable`` is False for it): the others are counted
-and not decoded. Where races are looked for (``Recording.has_accesses``), all that touches memory is needed. Of calls of libraries without flags that are alike, in entry point, arguments and context, the first is delivered, and
-the first after each call that ended something: what they were given may have ended with it.
+and not decoded. Where races are looked for (``Recording.has_accesses``), all that touches memory is needed. Of calls of libraries without
+flags that are alike, in entry point, arguments and context, the first is delivered, and the first after each call that ended something:
+what they were given may have ended with it.
 """
 
 from collections.abc import Callable, Generator, Iterator
