@@ -51,7 +51,7 @@ def _without_call(violation: Violation, site: Site) -> Finding:
         because=violation.because,
         earlier=tuple(EarlierCall(text=text, site=site_of(call)) for text, call in violation.earlier),
         memory=tuple(map(memory_place, violation.held.largest(MOST_PLACES))) if violation.held else (),
-        help=rule.help,
+        help=violation.help or rule.help,
         evidence=evidence_of(rule),
     )
 

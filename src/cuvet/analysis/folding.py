@@ -78,7 +78,7 @@ class Findings:
         if fold is None:
             new = build()
             where = new.site.frames[:1] or new.site.thread
-            earlier = tuple(each.site.frames[:1] for each in new.earlier)
+            earlier = tuple(each.site.frames[:1] for each in new.earlier[:1])
             here = (new.rule, new.api, new.site.process, where, earlier, cause, self.ignored(new))
             anywhere = (new.rule, new.api, new.message, new.site.frames or here, earlier, cause)
             fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)

@@ -133,7 +133,7 @@ class Judge:
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
-        key += tuple(each.stack for _, each in violation.earlier)
+        key += tuple(each.stack for _, each in violation.earlier[:1])
         fold = self._findings.add(
             key, lambda: finding(blamed, violation, answer=answer), cause_of(violation), call, violation.message
         )

@@ -14,19 +14,28 @@ from cuvet.kernels.use import KernelUse, Span, spans_of, use_of
 from cuvet.model import Arguments, Function, Object
 from cuvet.recording import Recording
 from cuvet.recording.records import Code
+from cuvet.recording.symbols import demangle, parameter_types
 
 _MOST_BYTES = 64 << 20
 _MOST_SPANS = 10_000
 
 
 class RecordedKernels:
-    """``use`` and ``spans`` are what ``cuvet.model.touching.Kernels`` asks for."""
+    """What ``cuvet.model.touching.Kernels`` asks for."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._programs: dict[Object, Program | None] = {}
         self._uses: dict[Function, KernelUse | None] = {}
         self._spans: dict[tuple[Function, bytes, Dimensions, Dimensions], tuple[Span, ...] | None] = {}
+
+    def name(self, function: Function) -> str:
+        """As C++ writes it."""
+        return demangle(function.symbol)
+
+    def parameters(self, function: Function) -> tuple[str, ...]:
+        """The types of its parameters, as C++ writes them; none if its name does not tell."""
+        return parameter_types(function.symbol)
 
     def use(self, function: Function) -> KernelUse | None:
         """What is known of the kernel's code; None if nothing is."""

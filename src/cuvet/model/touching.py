@@ -28,6 +28,12 @@ _WORD = 8
 class Kernels(Protocol):
     """What is known of the code of functions."""
 
+    def name(self, function: Function) -> str:
+        """As C++ writes it; "" if it is not known."""
+
+    def parameters(self, function: Function) -> tuple[str, ...]:
+        """The types of its parameters, as C++ writes them; none if they are not known."""
+
     def use(self, function: Function) -> KernelUse | None:
         """None if it is not known."""
 
@@ -122,6 +128,17 @@ def _pointers(arguments: Arguments, model: ModelView) -> dict[tuple[int, int], t
             if memory is not None:
                 found[parameter, offset] = (address, memory)
     return found
+
+
+def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
+    """The parameters of the launched kernel that hold a word which points into ``memory``; none of another call."""
+    each = () if call.arguments is None else call.arguments.each()
+    words = (
+        (number, int.from_bytes(data[offset : offset + _WORD], "little"))
+        for number, data in enumerate(each)
+        for offset in range(0, len(data) - _WORD + 1, _WORD)
+    )
+    return tuple(dict.fromkeys(number for number, word in words if memory.handle <= word < memory.end))
 
 
 def _numbers(arguments: Arguments, pointers: dict[tuple[int, int], tuple[int, Memory]]) -> bytes:

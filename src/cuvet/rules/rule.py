@@ -59,7 +59,8 @@ class Violation:
     makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding is reported
     instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
     severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
-    that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did.
+    that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did; two violations
+    that differ in the first are two findings. ``help``: what to do, if that can be said better than the rule does.
     """
 
     rule: type[Rule]
@@ -76,6 +77,7 @@ class Violation:
     cause_rules: frozenset[str] = frozenset()
     held: Total | None = None
     earlier: tuple[tuple[str, Call], ...] = ()
+    help: str = ""
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned

@@ -1,6 +1,7 @@
 from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.rule import CallRule, Violation, Violations
+from cuvet.rules.works import work
 
 
 class MemoryFreeUnordered(CallRule):
@@ -89,12 +90,12 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
             where = "without waiting" if stream is None else f"on {stream.name}, which does not wait"
             yield Violation(
                 rule=cls,
-                message=f"{memory.name} is freed {where} for its use by {use.asked} on {used_on.name}",
+                message=f"{memory.name} is freed {where} for its use by {work(use, model)} on {used_on.name}",
                 objects=(memory, used_on) if stream is None else (memory, used_on, stream),
                 argument=given.argument,
                 cause=use,
                 cause_rules=frozenset({"memory-use-unordered", "race-between-streams"}),
-                earlier=((f"its last use on {used_on.name}", use),),
+                earlier=((f"{work(use, model)} on {used_on.name}", use),),
             )
 
 

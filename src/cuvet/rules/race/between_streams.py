@@ -1,11 +1,15 @@
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cuvet.catalog import EntryPoint
-from cuvet.model import Call, Function, ModelView, Stream
+from cuvet.model import Call, ModelView, Stream
 from cuvet.model.touches import Access, Touch
 from cuvet.model.touching import touched, touches_memory
-from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.works import does, extent, through, work
+
+_OF_RUNTIME = ("cudaEventRecord", "cudaStreamWaitEvent")
+_OF_DRIVER = ("cuEventRecord", "cuStreamWaitEvent")
 
 
 class RaceBetweenStreams(CallRule):
@@ -186,62 +190,67 @@ cu.cuCtxSynchronize()
         for touch, access in model.races(stream, touched(call, model)):
             if access.call not in told:
                 told.add(access.call)
-                yield _race(cls, call, stream, touch, access)
+                yield _race(cls, call, model, stream, touch, access)
 
 
-def _race(rule: type[CallRule], call: Call, stream: Stream, touch: Touch, access: Access) -> Violation:
+def _race(
+    rule: type[CallRule], call: Call, model: ModelView, stream: Stream, touch: Touch, access: Access
+) -> Violation:
     memory, other = touch.memory, access.stream
+    this, that = work(call, model), work(access.call, model)
+    missing = _missing_edge(this, that, call, stream, access)
     return Violation(
         rule=rule,
-        message=f"it {_does(touch)} {memory.name} on {stream.name} while {_work(access)} {_does(access.touch)} it on {other.name}, "
+        message=f"{this} {does(touch)} {memory.name} on {stream.name} while {that} {does(access.touch)} it on {other.name}, "
         "and nothing orders the two",
         objects=(memory, other, stream),
         argument=touch.argument,
-        because=(*_ranges(touch, access), _missing(stream, access)),
-        earlier=((f"the other access, on {other.name}", access.call),),
+        because=(
+            f"{this} on {stream.name} {does(touch)} {extent(touch)}{through(call, touch, model)}",
+            f"{that} on {other.name} {does(access.touch)} {extent(access.touch)}{through(access.call, access.touch, model)}",
+            *missing.because,
+        ),
+        help=missing.fix,
+        earlier=((f"{that} on {other.name}", access.call), *missing.calls),
     )
 
 
-def _does(touch: Touch) -> str:
-    return {True: "writes", False: "reads", None: "uses"}[touch.writes]
+class _Edge(NamedTuple):
+    """What should order the second access after the first: why it does not, the calls that seem to make it, and what would."""
+
+    because: tuple[str, ...]
+    fix: str
+    calls: tuple[tuple[str, Call], ...] = ()
 
 
-def _work(access: Access) -> str:
-    """The call's work, as part of a sentence."""
-    return access.call.asked if access.touch.launch is None else f"kernel {_kernel(access.touch.launch[0])}"
-
-
-def _kernel(function: Function) -> str:
-    return function.symbol or function.name
-
-
-def _ranges(touch: Touch, access: Access) -> Iterator[str]:
-    for each, what in ((touch, "this access"), (access.touch, "the other access")):
-        start = each.start - each.memory.handle
-        if each.end is None:
-            yield f"{what} begins at byte {start} of {each.memory.name}; how far it goes is not known"
-        else:
-            rows = f", {each.row} bytes of each {each.pitch}" if each.pitch else ""
-            yield f"{what} is of bytes {start} to {each.end - 1 - each.memory.handle} of {each.memory.name}{rows}"
-
-
-def _missing(stream: Stream, access: Access) -> str:
-    """The edge that is missing."""
-    other, position = access.stream, access.call.position
-    waited = stream.waited.get(other)
-    if waited is not None:
-        wait, record, event = waited
-        return (
-            f"{stream.name} waits (cuStreamWaitEvent, {place(wait)}) for {event.name} as recorded on {other.name} by {place(record)}, "
-            "before the other access"
+def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Access) -> _Edge:
+    """``this`` and ``that``: the work of the call and that of the access, in words."""
+    other = access.stream
+    if other in stream.waited:
+        wait, record, event = stream.waited[other]
+        return _Edge(
+            (f"{stream.name} waits for {event.name} as it was recorded before {that}, not after it",),
+            f"record {event.name} on {other.name} after {that}, and then let {stream.name} wait for it",
+            ((f"{event.name} is recorded on {other.name}", record), (f"{stream.name} waits for {event.name}", wait)),
         )
-    if other.recorded is not None and _after(other.recorded[0], access.call):
+    record_event, wait_event = _OF_RUNTIME if call.asked.startswith("cuda") else _OF_DRIVER
+    if other.recorded is not None and other.recorded[0].time_ns > access.call.time_ns:
         record, event = other.recorded
-        then = f"{event.name} was recorded on {other.name} after the other access by {place(record)}"
-        return f"{then}, but {stream.name} does not wait for it"
-    assert position is not None
-    return f"no event that was recorded on {other.name} after the other access orders {stream.name}"
+        return _Edge(
+            (f"{event.name} is recorded on {other.name} after {that}, but {stream.name} does not wait for it",),
+            f"let {stream.name} wait for {event.name} ({wait_event}) before {this}",
+            ((f"{event.name} is recorded on {other.name}", record),),
+        )
+    return _Edge(
+        (f"no event is recorded on {other.name} after {that} for which {stream.name} waits", *_apart(stream, other)),
+        f"record an event on {other.name} after {that} ({record_event}), and let {stream.name} wait for it "
+        f"({wait_event}) before {this}",
+    )
 
 
-def _after(call: Call, other: Call) -> bool:
-    return call.time_ns > other.time_ns
+def _apart(*streams: Stream) -> Iterator[str]:
+    """Why the default stream, if it is one of the two, does not order them."""
+    if any(stream.legacy for stream in streams):
+        for stream in streams:
+            if not stream.legacy and not stream.blocking:
+                yield f"{stream.name} does not synchronise with the default stream (CU_STREAM_NON_BLOCKING)"

@@ -1,0 +1,84 @@
+"""What ``cuvet run --races`` says of a race: both works, their bytes, the edge that is missing and what would make it."""
+
+from __future__ import annotations
+
+import sys
+
+from cuvet.findings import Finding
+
+PROGRAM = """
+from cuvet.rules.programs import SETUP, Driver
+cu = Driver()
+exec(SETUP)
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry _Z5storePjS_(.param .u64 memory, .param .u64 other) {"
+text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "_Z5storePjS_")
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+event = cu.cuEventCreate(2)
+memory = cu.cuMemAlloc(4096)
+"""
+
+
+def found(cuvet, program: str) -> list[Finding]:
+    ran = cuvet.run(("--device", "emulated", "--races"), [sys.executable, "-c", PROGRAM + program])
+    assert ran.report is not None
+    assert set(ran.rules) <= {"race-between-streams"}
+    return list(ran.report.findings)
+
+
+def test_a_kernel_has_its_name_and_its_argument_is_named(cuvet) -> None:
+    (race,) = found(cuvet, "cu.launch(kernel, a, memory + 16, 0)\ncu.cuMemsetD8Async(memory, 0, 4096, b)")
+    assert race.message == (
+        "cuMemsetD8Async writes device-memory#1 on stream#2 while kernel store writes it on stream#1, and nothing orders the two"
+    )
+    assert race.because == (
+        "cuMemsetD8Async on stream#2 writes bytes 0 to 4095 of device-memory#1",
+        "kernel store on stream#1 writes bytes 16 to 19 of device-memory#1 through argument 0 (unsigned int*)",
+        "no event is recorded on stream#1 after kernel store for which stream#2 waits",
+    )
+    assert race.help == (
+        "record an event on stream#1 after kernel store (cuEventRecord), and let stream#2 wait for it (cuStreamWaitEvent) "
+        "before cuMemsetD8Async"
+    )
+    assert [(each.text, each.site.api) for each in race.earlier] == [("kernel store on stream#1", "cuLaunchKernel")]
+
+
+def test_a_wait_for_an_event_that_is_too_old_is_shown_with_its_record(cuvet) -> None:
+    (race,) = found(
+        cuvet,
+        "cu.cuEventRecord(event, a)\ncu.launch(kernel, a, memory, 0)\ncu.cuStreamWaitEvent(b, event, 0)\n"
+        "cu.cuMemsetD8Async(memory, 0, 4096, b)",
+    )
+    assert [(each.text, each.site.api) for each in race.earlier] == [
+        ("kernel store on stream#1", "cuLaunchKernel"),
+        ("event#1 is recorded on stream#1", "cuEventRecord"),
+        ("stream#2 waits for event#1", "cuStreamWaitEvent"),
+    ]
+    assert race.because[-1] == "stream#2 waits for event#1 as it was recorded before kernel store, not after it"
+    assert race.help == "record event#1 on stream#1 after kernel store, and then let stream#2 wait for it"
+
+
+def test_an_event_for_which_nobody_waits_is_shown(cuvet) -> None:
+    (race,) = found(
+        cuvet, "cu.launch(kernel, a, memory, 0)\ncu.cuEventRecord(event, a)\ncu.cuMemsetD8Async(memory, 0, 4096, b)"
+    )
+    assert [each.site.api for each in race.earlier] == ["cuLaunchKernel", "cuEventRecord"]
+    assert race.because[-1] == "event#1 is recorded on stream#1 after kernel store, but stream#2 does not wait for it"
+    assert race.help == "let stream#2 wait for event#1 (cuStreamWaitEvent) before cuMemsetD8Async"
+
+
+def test_it_is_said_which_stream_does_not_wait_for_the_default_stream(cuvet) -> None:
+    (race,) = found(cuvet, "cu.cuMemsetD8Async(memory, 0, 4096, a)\ncu.cuMemsetD8(memory + 4095, 1, 1)")
+    assert race.because[0] == "cuMemsetD8 on default-stream writes byte 4095 of device-memory#1"
+    assert race.because[-1] == "stream#1 does not synchronise with the default stream (CU_STREAM_NON_BLOCKING)"
+
+
+def test_there_is_a_finding_for_each_pair_of_places(cuvet) -> None:
+    races = found(
+        cuvet,
+        "c = cu.cuStreamCreate(1)\nfor _ in range(3):\n    cu.launch(kernel, a, memory, 0)\n"
+        "    cu.cuMemsetD8Async(memory + 64, 0, 16, c)\n    cu.cuMemsetD8Async(memory, 0, 4096, b)\n    cu.cuCtxSynchronize()",
+    )
+    assert [race.repeats for race in races] == [3, 3]
+    assert {race.earlier[0].site.api for race in races} == {"cuLaunchKernel", "cuMemsetD8Async"}
