@@ -75,3 +75,39 @@ def test_a_race_with_a_third_stream_is_another_mistake(cu: Drive) -> None:
         ("memory-use-unordered", ["cuMemAllocAsync"]),
         ("race-between-streams", ["cuMemsetD8Async"]),
     ]
+
+
+def words(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(8, "little") for number in numbers)
+
+
+STREAM, ANY = (order.to_bytes(24, "little") for order in (1, 3))
+"""CUmemcpyAttributes with a CUmemcpySrcAccessOrder."""
+
+
+def test_each_copy_of_a_batch_is_looked_at(cu: Drive) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory + 64, 0, 64, a)
+    cu.cuMemcpyBatchAsync(words(memory, memory + 128), words(other, other), words(64, 64), 2, STREAM, words(0), 1, b)
+    assert said(cu) == []
+    cu.cuMemcpyBatchAsync(words(memory, memory + 127), words(other, other), words(64, 64), 2, STREAM, words(0), 1, b)
+    assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
+@pytest.mark.parametrize(("attributes", "rules"), [(STREAM, ["race-between-streams"]), (ANY, [])])
+def test_a_source_that_is_read_out_of_order_is_not_judged(cu: Drive, attributes: bytes, rules: list[str]) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    cu.cuMemcpyWithAttributesAsync(other, memory, 64, attributes, b)
+    assert [rule for rule, _ in said(cu)] == rules
+    cu.cuMemcpyBatchAsync(words(other), words(memory), words(64), 1, attributes, words(0), 1, b)
+    assert [rule for rule, _ in said(cu)] == rules
+
+
+def test_a_batch_with_several_attributes_is_judged_by_what_it_writes(cu: Drive) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    cu.cuMemcpyBatchAsync(words(other), words(memory), words(64), 1, STREAM, words(0), 2, b)
+    assert said(cu) == []
+    cu.cuMemcpyBatchAsync(words(memory), words(other), words(64), 1, STREAM, words(0), 2, b)
+    assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]

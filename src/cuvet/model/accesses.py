@@ -20,6 +20,13 @@ SETS = frozenset(
     f"cuMemset{kind}{bits}{suffix}" for kind in ("D", "D2D") for bits in (8, 16, 32) for suffix in ("", "Async")
 )
 
+BATCHES = frozenset({"cuMemcpyBatchAsync", "cuMemcpyWithAttributesAsync"})
+"""Copies of which attributes say when their source is read."""
+
+_IN_STREAM_ORDER = 1
+"""CU_MEMCPY_SRC_ACCESS_ORDER_STREAM. In the other orders the source may be read out of the order of the stream (CUDA Driver API,
+CUmemcpySrcAccessOrder)."""
+
 WRITES = frozenset({"cuStreamWriteValue32", "cuStreamWriteValue64", "cuStreamBatchMemOp"})
 """A stream writes one value, or does so in the first operation of a batch."""
 
@@ -98,8 +105,8 @@ def rows(call: Call) -> Iterator[Rows]:
 
 
 def accesses(call: Call) -> tuple[Access, ...]:
-    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, if any bytes are.
-    Worked out once for the rules that ask about the same call one after the other."""
+    """The addresses that a call of ``COPIES``, ``SETS``, ``BATCHES`` or ``WRITES`` touches in the order of its stream, or
+    the copy that it adds to a graph, if any bytes are. Worked out once for the rules that ask about the same call one after the other."""
     asked, found = _newest[0]
     if asked is not call:
         found = tuple(access for access in _accesses(call) if access.size)
@@ -115,6 +122,8 @@ def _accesses(call: Call) -> Iterator[Access]:
         return _write(call)
     if call.name in SETS:
         return _set(call)
+    if call.name in BATCHES:
+        return _copies(call)
     return _copy(call) if _description(call) is None else _pitched_copy(call)
 
 
@@ -161,6 +170,35 @@ def _copy(call: Call) -> Iterator[Access]:
         argument = call.entry_point.index.get(name)
         if argument is not None:
             yield Access(argument, call.args[argument], size, side, name.startswith("dst"), "copy", _bytes(size))
+
+
+def _copies(call: Call) -> Iterator[Access]:
+    index = call.entry_point.index
+    if "sizes" in index:
+        names, (targets, sources, sizes) = (
+            ("dsts", "srcs"),
+            (_numbers(call, name) for name in ("dsts", "srcs", "sizes")),
+        )
+    else:
+        names, (targets, sources, sizes) = ("dst", "src"), ([call.arg(name)] for name in ("dst", "src", "size"))
+    sources = sources if _reads_in_order(call) else []
+    for name, addresses, writes in ((names[0], targets, True), (names[1], sources, False)):
+        for address, size in zip(addresses, sizes, strict=False):
+            yield Access(index[name], address, size, "any", writes, "copy", _bytes(size))
+
+
+def _numbers(call: Call, parameter: str) -> list[int]:
+    """The words of an array, as far as they are known."""
+    data = call.inputs.get(call.entry_point.index[parameter], b"")
+    return [int.from_bytes(data[at : at + 8], "little") for at in range(0, len(data) - 7, 8)]
+
+
+def _reads_in_order(call: Call) -> bool:
+    """Whether all sources are read in the order of the stream, if that is known. Of several attributes only the first is."""
+    index = call.entry_point.index
+    data = call.inputs.get(index.get("attrs", index.get("attr", -1)), b"")
+    one = "numAttrs" not in index or call.arg("numAttrs") == 1
+    return one and int.from_bytes(data[:4], "little") == _IN_STREAM_ORDER
 
 
 def _pitched_copy(call: Call) -> Iterator[Access]:

@@ -10,7 +10,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.kernels import Dimensions
 from cuvet.kernels.use import ANY, KernelUse, Span
-from cuvet.model.accesses import COPIES, SETS, accesses
+from cuvet.model.accesses import BATCHES, COPIES, SETS, accesses
 from cuvet.model.call import Arguments, Call
 from cuvet.model.naming import member
 from cuvet.model.objects import Function
@@ -46,9 +46,8 @@ class Kernels(Protocol):
 @cache
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
-    return entry_point.name in (COPIES | SETS) - SERIALIZED or entry_point.does(
-        Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL)
-    )
+    copies = (COPIES | SETS | BATCHES) - SERIALIZED
+    return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL))
 
 
 def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
@@ -56,7 +55,7 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
     after the other."""
     asked, found = _newest[0]
     if asked is not call:
-        if call.entry_point.name in COPIES | SETS:
+        if call.entry_point.name in COPIES | SETS | BATCHES:
             found = tuple(_copied(call, model))
         else:
             found = tuple(_used(call, model)) if call.arguments is not None else ()
