@@ -248,7 +248,8 @@ Call::Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* str
 
 void Call::enter() {
     if (entry_point_.flags & LIFECYCLE && !(entry_point_.flags & LIBRARY)) flags_ |= CALL_LIFECYCLE;
-    entered_ = flags_ & CALL_LIFECYCLE || record_everything ? ticks() : 0;
+    if (is_stored_work(entry_point_)) flags_ |= CALL_WORK;
+    entered_ = flags_ & CALL_LIFECYCLE || record_everything || record_accesses ? ticks() : 0;
     number_ = ++thread_->calls;
     thread_->depth++;
     record_ = nullptr;
@@ -264,9 +265,10 @@ void Call::enter() {
     if (entry_point_.flags & COPIES_ARGUMENTS && arguments_matter()) look_at_arguments();
 
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
-    const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_ || record_accesses;
+    const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
+    const bool with_stack = flags_ & placed || other_stream_;
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
-    if (record_accesses) write_code(thread_, entry_point_, words_, number_);
+    if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
 }
@@ -404,7 +406,8 @@ Subject named_by(const Fields& fields) {
 
 // Of a call that others may be like; 0: none can.
 uint64_t key_of(const Fields& fields, const EntryPoint& entry_point, uint16_t flags, uint32_t stack) {
-    constexpr uint16_t ORDINARY = CALL_LIFECYCLE | CALL_ORDER | CALL_STREAM_ORDERED;
+    constexpr uint16_t ORDINARY = CALL_LIFECYCLE | CALL_ORDER | CALL_STREAM_ORDERED | CALL_WORK;
+    if (record_accesses && entry_point.flags & COPIES_ARGUMENTS) return 0;  // it has more words
     if (!(flags & ORDINARY) || flags & (CALL_SUSPECT | CALL_FAILED) || fields.output_count > 1) return 0;
     for (int i = 0; i < entry_point.parameter_count; i++)
         if (entry_point.parameters[i].capture != Capture::NONE) return 0;
@@ -473,8 +476,8 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
     const uint32_t pointers_bytes = pointer_count_ * 8u;
     const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
-    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) +
-                                (record_accesses ? most_argument_bytes(entry_point_) : 0);
+    const uint32_t most_bytes =
+        bytes + most_input_bytes(entry_point_, words_) + (record_accesses ? most_argument_bytes(entry_point_) : 0);
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;
     if (dropped_) return;

@@ -94,9 +94,11 @@ bool quiet_calls_pass;
 
 void let_quiet_calls_pass(bool unseen) {
     quiet_calls_pass = unseen;
-    for (uint32_t i = 0; i < symbol_count; i++)
-        hot.quick_functions[i].store(unseen ? real_functions[i].load(std::memory_order_relaxed) : nullptr,
+    for (uint32_t i = 0; i < symbol_count; i++) {
+        const bool passes = unseen && !is_stored_work(*symbols[i].entry_point);
+        hot.quick_functions[i].store(passes ? real_functions[i].load(std::memory_order_relaxed) : nullptr,
                                      std::memory_order_relaxed);
+    }
 }
 
 uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {

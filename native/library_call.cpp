@@ -181,7 +181,10 @@ Memo* memo_for(Thread* thread, uint64_t key) {
     return memo;
 }
 
-bool is_quick(const Frame* frame) { return quiet_calls_pass && shape_of(frame->symbol).entry_point.flags & QUICK; }
+bool is_quick(const Frame* frame) {
+    const EntryPoint& entry_point = shape_of(frame->symbol).entry_point;
+    return quiet_calls_pass && entry_point.flags & QUICK && !is_stored_work(entry_point);
+}
 
 // Also fills the memo, for the next call. `seen`: the changes before anything was looked at.
 bool enter_quietly(Thread* thread, Memo* memo, const CallSite* site, uint64_t seen, const Passage& passage,

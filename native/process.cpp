@@ -163,7 +163,8 @@ Stacks wanted_stacks() {
 void start_recording(bool emulated) {
     const char* record = getenv("CUVET_RECORD");
     record_accesses = record && strcmp(record, "accesses") == 0;
-    record_everything = record_accesses || (record && strcmp(record, "full") == 0);
+    record_everything = record && strcmp(record, "full") == 0;
+    if (record_accesses) hot.work_recorded.store(true, std::memory_order_relaxed);  // order matters from the begin on
     stacks_wanted = wanted_stacks();
     if (!open_recording(emulated, record_everything, record_accesses)) return;
     set_driver_path(driver_path());

@@ -12,7 +12,10 @@ void start();
 extern std::atomic<Mode> mode;
 inline bool is_emulated() { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
 extern bool record_everything;
-extern bool record_accesses;  // what calls touch, too
+extern bool record_accesses;  // what calls access, and what orders that, too
+
+// Whether all calls of it are stored, since accesses are looked at.
+inline bool is_stored_work(const EntryPoint& entry_point) { return record_accesses && entry_point.flags & WORK; }
 
 // Which calls have a stack. CREATED: those that make objects, fail, or name what is not alive.
 enum class Stacks { ALL, CREATED, NONE };

@@ -66,6 +66,11 @@ WAITS_UNSEEN = {
     "cuWaitExternalSemaphoresAsync",
 }
 """Their streams wait for what no call shows."""
+WORK = {Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES}
+WORKS_UNSEEN = {"cuLaunchCooperativeKernelMultiDevice"}
+"""Structs in an array say what they launch."""
+TOUCHED = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.GRAPH, Kind.GRAPH_NODE, Kind.GRAPH_EXEC}
+"""Memory, and what has work in it that may touch memory."""
 CHANGES_CURRENT = {Verb.SETS_CURRENT, Verb.PUSHES, Verb.POPS, Verb.RESETS, Verb.RELEASES}
 
 BEFORE = {
@@ -269,6 +274,14 @@ def may_wait(entry_point: EntryPoint, verbs: set[Verb]) -> bool:
     return copies or (on and Verb.CALLS_BACK in verbs) or entry_point.name in WAITS_UNSEEN
 
 
+def is_work(entry_point: EntryPoint) -> bool:
+    """Whether a call touches memory or gives a stream work, or may change what work touches: what only asks has outputs."""
+    if entry_point.name in WORKS_UNSEEN or any(role.verb in WORK for role in entry_point.roles):
+        return True
+    asks = any(parameter.out for parameter in entry_point.parameters)
+    return not asks and any(role.kind in TOUCHED for role in entry_point.roles)
+
+
 def entry_flags(row: Row, before: list[dict[str, object]]) -> list[str]:
     entry_point = row.entry_point
     verbs = {role.verb for role in entry_point.roles}
@@ -290,6 +303,8 @@ def entry_flags(row: Row, before: list[dict[str, object]]) -> list[str]:
         flags.append("CHANGES_CURRENT")
     if "kernelParams" in entry_point.index and any(fields["action"] == "LAUNCHES" for fields in before):
         flags.append("COPIES_ARGUMENTS")
+    if is_work(entry_point):
+        flags.append("WORK")
     return flags
 
 
@@ -309,6 +324,8 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
         flags.append("RESETS_WORKSPACE")
     if is_quick(row, before, after):
         flags.append("QUICK")
+    if any(fields["action"] in ("TOUCHES", "STREAM") for fields in before):
+        flags.append("WORK")
     return flags
 
 
@@ -516,7 +533,7 @@ def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str
     """The same for work on a stream, as long as what the arguments of a kernel name need not be looked at and no memory is
     stream-ordered; and the condition under which that is known without looking, if there is one."""
     before, after = role_lists(catalog, row)
-    if after or set(entry_flags(row, before)) - {"COPIES_ARGUMENTS"}:
+    if after or set(entry_flags(row, before)) - {"COPIES_ARGUMENTS", "WORK"}:
         return "", ""
     streams = [fields for fields in before if fields["action"] == "STREAM"]
     others = [fields for fields in before if fields["action"] != "STREAM"]
@@ -549,7 +566,7 @@ def first_words(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
 def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
     """The same for what orders work and names a stream, an event or one of each, as long as order does not matter."""
     before, after = role_lists(catalog, row)
-    flags = set(entry_flags(row, before))
+    flags = set(entry_flags(row, before)) - {"WORK"}
     if after or not flags or flags - {"ORDER", "ORDER_ON_SUCCESS", "PROBING"}:
         return "", ""
     streams = [word_named(fields, words) for fields in before if fields["kind"] is Kind.STREAM]
@@ -575,7 +592,7 @@ def word_named(fields: dict[str, object], words: Sequence[str]) -> str:
 
 def is_quiet_use(row: Row, before: list[dict[str, object]]) -> bool:
     uses = all(fields["action"] == "USES" and is_by_value(fields) for fields in before)
-    return uses and not set(entry_flags(row, before)) - {"PROBING"}
+    return uses and not set(entry_flags(row, before)) - {"PROBING", "WORK"}
 
 
 def is_by_value(fields: dict[str, object]) -> bool:

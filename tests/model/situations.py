@@ -136,12 +136,12 @@ def huge_numbers(cu: Drive, handles: Handles) -> None:
 def not_all_recorded(cu: Drive, handles: Handles) -> None:
     """Calls that change no lifetime may be missing."""
     launched(cu, handles)
-    cu.model.complete = False
+    cu.model.complete = cu.model.all_work = False
 
 
 def capturing_not_all_recorded(cu: Drive, handles: Handles) -> None:
     capturing(cu, handles)
-    cu.model.complete = False
+    cu.model.complete = cu.model.all_work = False
 
 
 def event_of_capture(cu: Drive, handles: Handles) -> None:

@@ -340,7 +340,7 @@ def test_a_device_is_reset_when_no_green_context_holds_it(cu: Drive) -> None:
 def test_the_last_context_is_popped_and_then_there_is_none(cu: Drive) -> None:
     assert answers(cu, "cuCtxPopCurrent") == (0,)
     assert answers(cu, "cuCtxPopCurrent") == (INVALID_CONTEXT,)
-    cu.model.complete = False
+    cu.model.complete = cu.model.all_work = False
     assert answers(cu, "cuCtxPopCurrent") == (0,)
 
 

@@ -117,10 +117,12 @@ class ProcessAnalysis:
             if inherited is not None or running:
                 return inherited
         header = self.recording.header
-        gpus, complete = int(header["gpus"]), self.recording.full and not int(header["dropped"])
+        gpus, whole = int(header["gpus"]), not int(header["dropped"])
+        complete, all_work = self.recording.full and whole, self.recording.has_accesses and whole
         memory = self.recording.gpu_memory or MORE_THAN_ANY_GPU
-        model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, memory=memory, complete=complete)
-        if complete and self.recording.has_accesses:
+        devices = gpus if 0 < gpus <= MOST_GPUS else 1
+        model = Model(devices, memory=memory, complete=complete, all_work=all_work)
+        if all_work:
             model.touches, model.kernels = Touches(), RecordedKernels(self.recording)
         model.driver_version, model.capabilities = int(header["driver_version"]), self.recording.capabilities
         model.ledger.gpus = self.recording.gpu_memories

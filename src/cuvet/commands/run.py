@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--races",
         action="store_true",
-        help="find work on two streams that touches the same memory in no order; all calls are stored",
+        help="find work on two streams that touches the same memory in no order; all work is stored",
     )
     parser.add_argument(
         "--stacks",

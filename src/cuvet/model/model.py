@@ -67,22 +67,30 @@ class Judged:
 class Model(ModelView):
     """State of one process. ``predict`` says what a call may do, ``observe`` what it did; what can be asked is in ``ModelView``.
 
-    ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed; otherwise (lifecycle recordings leave
-    out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch could make wrong. With ``symbols`` no
-    handle names one object in one context and another in the next: they are those of source code.
+    ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed, ``all_work`` that every call is that
+    gives a stream work or orders work; otherwise (lifecycle recordings leave out hot launches, but nothing that makes the host wait)
+    nothing is claimed that an unseen launch could make wrong. With ``symbols`` no handle names one object in one context and another in
+    the next: they are those of source code.
     """
 
     def __init__(
-        self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False, symbols: bool = False
+        self,
+        devices: int = 1,
+        *,
+        memory: int = MORE_THAN_ANY_GPU,
+        complete: bool = False,
+        all_work: bool = False,
+        symbols: bool = False,
     ) -> None:
         self._numbered: frozenset[Kind] = frozenset() if symbols else NUMBERED_IN_CONTEXT
         self.devices: int = devices
         self.memory: int = memory
         self.complete: bool = complete
+        self.all_work: bool = complete or all_work
         self.touches: Touches | None = None
         self.kernels: Kernels | None = None
         self.table: ObjectTable = ObjectTable()
-        self.order: Order = Order(complete)
+        self.order: Order = Order(self.all_work)
         self.allocations: MemoryTable[Allocation] = MemoryTable()
         self.host_memory: MemoryTable[HostMemory] = MemoryTable()
         self.ledger: Ledger = Ledger()
@@ -190,7 +198,7 @@ class Model(ModelView):
 
     def forked(self) -> Model:
         """The model of a child process forked now. The child can use nothing that the parent had: it is not in its model."""
-        child = Model(self.devices, memory=self.memory, complete=self.complete)
+        child = Model(self.devices, memory=self.memory, complete=self.complete, all_work=self.all_work)
         child.driver_version = self.driver_version
         child.kernels = self.kernels
         child.touches = None if self.touches is None else Touches()

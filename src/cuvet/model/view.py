@@ -47,7 +47,12 @@ class ModelView:
 
         @property
         def complete(self) -> bool:
-            """Whether every call is observed; otherwise nothing is claimed that an unseen launch could make wrong."""
+            """Whether every call is observed."""
+
+        @property
+        def all_work(self) -> bool:
+            """Whether every call is observed that gives a stream work or orders work; otherwise nothing is claimed that an unseen launch
+            could make wrong."""
 
         @property
         def touches(self) -> Touches | None:

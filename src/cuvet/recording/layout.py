@@ -68,6 +68,7 @@ class CallFlag(IntFlag):
     ORDER = 8
     STREAM_ORDERED = 16
     PER_THREAD = 32
+    WORK = 64
 
 
 class NoteCode(IntEnum):

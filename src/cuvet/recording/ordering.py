@@ -39,7 +39,9 @@ _MOST_ALIKE = 1 << 17
 
 _ENDS = ENDS | {Verb.RESETS, Verb.RELEASES}
 _MAKES = MAKES | {Verb.RETURNS, Verb.REGISTERS, Verb.RETAINS}
-_NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
+_NOTABLE = (
+    CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED | CallFlag.WORK
+).value
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
 _EVER = (1 << 64) - 1
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value

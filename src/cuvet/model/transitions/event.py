@@ -114,10 +114,10 @@ def of_query(model: ModelView, call: Call, role: Role) -> tuple[int, ...]:
     waited for may be done all the same, and work that nobody saw may be pending."""
     found = model.object_of(call, call.entry_point.index[role.parameter], role.kind)
     if isinstance(found, Stream):
-        drained = model.complete and not found.legacy and model.order.is_drained(found)
+        drained = model.all_work and not found.legacy and model.order.is_drained(found)
         return (SUCCESS,) if drained else (SUCCESS, NOT_READY)
     if isinstance(found, Event):
-        return (SUCCESS,) if model.complete and _unfinished(model, found) is None else (SUCCESS, NOT_READY)
+        return (SUCCESS,) if model.all_work and _unfinished(model, found) is None else (SUCCESS, NOT_READY)
     return (SUCCESS, NOT_READY)
 
 

@@ -79,7 +79,7 @@ cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
             capture = stream.capture
             if capture is None or capture.origin is not stream or capture.invalidated_by is not None:
                 continue
-            others = capture.unjoined if model.complete else tuple(one for one in capture.streams if one is not stream)
+            others = capture.unjoined if model.all_work else tuple(one for one in capture.streams if one is not stream)
             if others:
                 names = ", ".join(other.name for other in others[:3])
                 message = f"{stream.name} does not wait for all work that was captured on {names}"
