@@ -27,7 +27,9 @@ CUVET = [sys.executable, "-m", "cuvet"]
 Sample = dict[str, float]
 """What one run measured, by the name of the figure."""
 Round = dict[str, Sample]
-"""One run of each mode: ``bare`` (without cuvet), ``checked`` (`--record lifecycle`), ``full``."""
+"""One run of each mode: ``bare`` (without cuvet), ``checked`` (`--record lifecycle`), ``full``. What a row with `--races`
+says of itself stands under ``checked``."""
+RECORDS = {"checked": "lifecycle", "full": "full", "races": "accesses"}
 
 
 class Limits(NamedTuple):
@@ -102,7 +104,7 @@ def environment(mode: str, driver: str, trace: str) -> dict[str, str]:
     """Of a program that runs in this mode, over this driver."""
     if mode == "bare":
         return dict(os.environ)
-    kept = {"CUVET_TRACE": trace, "CUVET_RECORD": "full" if mode == "full" else "lifecycle"}
+    kept = {"CUVET_TRACE": trace, "CUVET_RECORD": RECORDS[mode]}
     return {**os.environ, "LD_PRELOAD": str(SHIM), "CUVET_DRIVER": driver, **kept}
 
 

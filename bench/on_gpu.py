@@ -81,6 +81,16 @@ def torch(limits: Limits) -> list[Round]:
     return in_turns("torch_step.py", ("torch",), limits)
 
 
+def torch_races(limits: Limits) -> list[Round]:
+    """The same with `--races`."""
+    found = in_turns("torch_step.py", ("torch",), limits, checked="races")
+    return [{mode: {with_races(what): each[what] for what in each} for mode, each in one.items()} for one in found]
+
+
+def with_races(what: str) -> str:
+    return f"{what}, with --races"
+
+
 def cupy(limits: Limits) -> list[Round]:
     return in_turns("cupy_add.py", ("cupy",), limits)
 
@@ -89,22 +99,24 @@ def two_ranks(limits: Limits) -> list[Round]:
     return in_turns("ddp_step.py", ("torch",), limits, pairs=1)
 
 
-def in_turns(script: str, modules: tuple[str, ...], limits: Limits, pairs: int = PAIRS) -> list[Round]:
-    """A round is a pair of processes, one with cuvet and one without; sets of ``pairs`` pairs live at the same time, on the same
-    ``CORES`` cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the
-    geometric mean of the medians of a process's turns: from turn to turn a busy host changes more than processes differ."""
+def in_turns(
+    script: str, modules: tuple[str, ...], limits: Limits, pairs: int = PAIRS, checked: str = "checked"
+) -> list[Round]:
+    """A round is a pair of processes, one with cuvet (in mode ``checked``) and one without; sets of ``pairs`` pairs live at the same
+    time, on the same ``CORES`` cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A
+    figure is the geometric mean of the medians of a process's turns: from turn to turn a busy host changes more than processes
+    differ."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise NotHere(f"this Python has no {module}")
     command, end = [sys.executable, str(HERE / script)], time.monotonic() + limits.seconds
     found: list[Round] = []
     while len(found) < limits.rounds and (not found or time.monotonic() < end):
-        found += one_set(command, pairs, limits.count(TURNS), len(found))
+        found += one_set(command, ["bare", checked] * pairs, limits.count(TURNS), len(found))
     return found
 
 
-def one_set(command: list[str], pairs: int, turns: int, number: int) -> list[Round]:
-    modes = ["bare", "checked"] * pairs
+def one_set(command: list[str], modes: list[str], turns: int, number: int) -> list[Round]:
     with ExitStack() as stack:
         hashes = {"PYTHONHASHSEED": str(number + 1)}
         running = [stack.enter_context(started(command, mode, hashes)) for mode in modes]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
 
@@ -62,6 +62,16 @@ def pairs(limits: Limits) -> list[Round]:
     return rounds({mode: partial(measure, mode) for mode in ("bare", "checked")}, limits)
 
 
+def launches(limits: Limits, name: str) -> list[Round]:
+    """What `--races` adds to a launch."""
+
+    def measure(mode: str) -> Sample:
+        with tempfile.TemporaryDirectory() as trace:
+            return {name: call("launches", limits.count(100_000), mode, trace)}
+
+    return rounds({"bare": partial(measure, "bare"), "checked": partial(measure, "races")}, limits)
+
+
 @contextmanager
 def recording(what: str, count: int, mode: str = "checked") -> Iterator[str]:
     with tempfile.TemporaryDirectory(dir=FOLDER if FOLDER.is_dir() else None) as trace:
@@ -107,6 +117,20 @@ def full(limits: Limits, what: str, name: str, turns: int) -> list[Round]:
             return {name: calls / wall_s}
 
         return rounds({"full": measure}, limits)
+
+
+def races(limits: Limits, names: dict[str, str], turns: int) -> list[Round]:
+    """The rates of recordings of `--races`; ``names`` by what is done in each turn."""
+    with ExitStack() as stack:
+        kept = {
+            name: stack.enter_context(recording(what, limits.count(turns), "races")) for what, name in names.items()
+        }
+
+        def measure() -> Sample:
+            found = {name: analysed(trace) for name, trace in kept.items()}
+            return {name: calls / wall_s for name, (calls, wall_s, _, _) in found.items()}
+
+        return rounds({"checked": measure}, limits)
 
 
 def live(limits: Limits) -> list[Round]:

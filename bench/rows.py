@@ -55,6 +55,11 @@ NULL_LIVES = ["cuEventCreate + cuEventDestroy", "cuMemAllocAsync + cuMemFreeAsyn
 RATE = "calls a second"
 HOT = "launches and copies, of a full recording"
 WORK = "launches, copies, events and waits for them, of a full recording"
+NULL_LAUNCH = "cuLaunchKernel, a driver that does nothing, with --races"
+RACES = {
+    "launches": "launches with other arguments each time, with --races",
+    "work": "launches, copies, events and waits for them, with --races",
+}
 
 ROWS = [
     Row(
@@ -78,6 +83,7 @@ ROWS = [
         {f"{name}, a driver that does nothing": Figure("ns", Goal("checked added", 600)) for name in NULL_LIVES},
         recorded.pairs,
     ),
+    Row("calls", {NULL_LAUNCH: Figure("ns", Goal("checked added", 500))}, partial(recorded.launches, name=NULL_LAUNCH)),
     Row(
         "programs",
         {"CuPy a + b, 1,024 floats, MemoryAsyncPool": Figure("µs", Goal("checked ratio", 1.10))},
@@ -95,6 +101,19 @@ ROWS = [
             "PyTorch convolutional training step (cuDNN)": Figure("ms", Goal("checked ratio", 1.02)),
         },
         on_gpu.torch,
+        seconds=60,
+        rounds=6,
+        gpus=1,
+    ),
+    Row(
+        "programs",
+        {
+            on_gpu.with_races("PyTorch x.add_(1), 1,024 floats"): Figure("µs", Goal("checked added", 2)),
+            on_gpu.with_races("PyTorch two timing events and x.add_(1)"): Figure("µs"),
+            on_gpu.with_races("PyTorch transformer training step (cuBLAS)"): Figure("ms", Goal("checked ratio", 1.3)),
+            on_gpu.with_races("PyTorch convolutional training step (cuDNN)"): Figure("ms", Goal("checked ratio", 1.3)),
+        },
+        on_gpu.torch_races,
         seconds=60,
         rounds=6,
         gpus=1,
@@ -138,6 +157,12 @@ ROWS = [
         rounds=5,
     ),
     Row("analysis", {WORK: Figure(RATE)}, partial(recorded.full, what="work", name=WORK, turns=25_000), rounds=3),
+    Row(
+        "analysis",
+        {name: Figure(RATE) for name in RACES.values()},
+        partial(recorded.races, names=RACES, turns=25_000),
+        rounds=3,
+    ),
     Row("analysis", with_memory("300,000 live objects with --leaks", 2, 200), recorded.live, rounds=3),
     Row(
         "analysis",

@@ -3,9 +3,10 @@
 //     driver_calls LIBRARY WHAT COUNT
 //
 // LIBRARY is a driver, or cuvet's shim over one. WHAT is `events` or `memory` (a turn makes and ends one), `hot` (a
-// turn is two launches, a copy and a question, on live objects), `work` (a launch, a copy, a record of an event and a
-// wait for it) or `live` (a turn makes an event that nothing ends). Over a driver that does nothing this needs no GPU;
-// with CUVET_TRACE set the shim writes the recordings that the analysis is measured with.
+// turn is two launches, a copy and a question, on live objects), `work` (a launch, a copy, a record of an event and
+// a wait for it), `launches` (one, with another number each time) or `live` (a turn makes an event that nothing
+// ends). Over a driver that does nothing this needs no GPU; with CUVET_TRACE set the shim writes the recordings that
+// the analysis is measured with.
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -46,6 +47,8 @@ struct Calls {
     uint32_t (*current)(uint64_t*) = function<uint32_t (*)(uint64_t*)>("cuCtxGetCurrent");
     Launch launch = function<Launch>("cuLaunchKernel");
     uint64_t context = 0, stream = 0, event = 0, module = 0, kernel = 0, memory = 0;
+    uint32_t number = 0;
+    void* arguments[3] = {&memory, &number, &memory};
 };
 
 void prepare(Calls& calls) {
@@ -59,7 +62,7 @@ void prepare(Calls& calls) {
     function<Make>("cuMemAlloc_v2")(&calls.memory, 4096);
 }
 
-void turn(const Calls& calls, const char* what) {
+void turn(Calls& calls, const char* what) {
     uint64_t made = 0;
     if (!strcmp(what, "events")) {
         calls.create_event(&made, 2);
@@ -69,11 +72,14 @@ void turn(const Calls& calls, const char* what) {
         calls.release(made, calls.stream);
     } else if (!strcmp(what, "live")) {
         calls.create_event(&made, 2);
+    } else if (!strcmp(what, "launches")) {
+        calls.number++;
+        calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, calls.arguments, nullptr);
     } else {
-        calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, nullptr, nullptr);
+        calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, calls.arguments, nullptr);
         calls.copy(calls.memory, calls.memory + 2048, 64, calls.stream);
         if (!strcmp(what, "hot")) {
-            calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, nullptr, nullptr);
+            calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, calls.arguments, nullptr);
             calls.current(&made);
         } else {
             calls.record(calls.event, calls.stream);
@@ -88,7 +94,7 @@ double now_ns() {
     return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-__attribute__((noinline)) double measure(const Calls& calls, const char* what, long count, int frames) {
+__attribute__((noinline)) double measure(Calls& calls, const char* what, long count, int frames) {
     if (frames) {
         const double result = measure(calls, what, count, frames - 1);
         asm volatile("" ::: "memory");  // so that this is no jump
@@ -103,7 +109,7 @@ __attribute__((noinline)) double measure(const Calls& calls, const char* what, l
 
 int main(int count, char** arguments) {
     if (count != 4 || !(driver = dlopen(arguments[1], RTLD_NOW))) {
-        fprintf(stderr, "usage: driver_calls LIBRARY events|memory|hot|work|live COUNT\n");
+        fprintf(stderr, "usage: driver_calls LIBRARY events|memory|hot|work|launches|live COUNT\n");
         return 2;
     }
     Calls calls;
