@@ -16,7 +16,7 @@ from .recordings import FILES, FOLDER, UNSEEN, sessions, summary, summary_of
 
 REACHED, REACHED_OF_A_KIND = 0.9997, 0.998
 """What the model must not fall below."""
-MOST_SEVERAL = 0.031
+MOST_SEVERAL = 0.032
 """Of how many calls it may allow more than one status. Of those in the recordings one half come after a cuMemFree that took memory from
 work that was not waited for, or freed it twice: a rule calls it wrong, and later calls may fail for it. Of the others most ask whether
 work is done, whose time is not known, or are wrong in a way that the driver does not always refuse; 0.14% of all calls are neither."""

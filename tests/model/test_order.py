@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, Context, Stream
 from cuvet.model.order import Clock, Order
@@ -16,6 +17,7 @@ from cuvet.model.order import Clock, Order
 class Work:
     """As much of a Call as the order needs."""
 
+    entry_point = driver()["cuLaunchKernel"]
     position: tuple[int, int] | None = None
 
 
@@ -64,6 +66,42 @@ def test_an_event_orders_what_was_recorded_and_nothing_later() -> None:
     order.wait(b, recorded)
     assert order.is_before(before, b)
     assert not order.is_before(after, b)
+
+
+def mark(order: Order, stream: Stream, name: str) -> None:
+    """A record of an event, or a wait for one."""
+    call = Work()
+    call.entry_point = driver()[name]
+    order.enqueue(cast(Call, call), stream)
+
+
+@pytest.mark.parametrize("name", ["cuEventRecord", "cuStreamWaitEvent"])
+def test_blocking_streams_do_not_wait_for_marks_on_the_legacy_stream(name: str) -> None:
+    """Measured: tests/hardware/order.cu."""
+    order = Order(complete=True)
+    legacy, a, b, _ = streams(context())
+    enqueue(order, legacy)
+    work = enqueue(order, a)
+    mark(order, legacy, name)
+    assert not order.is_before(work, b)
+    enqueue(order, b)
+    assert not order.is_before(work, b)
+    enqueue(order, legacy)
+    assert order.is_before(work, b)
+
+
+def test_a_wait_for_a_blocking_stream_is_none_for_later_work_on_the_legacy_stream() -> None:
+    """Measured: tests/hardware/order.cu."""
+    order = Order(complete=True)
+    legacy, a, b, _ = streams(context())
+    first, own = enqueue(order, legacy), enqueue(order, a)
+    later = enqueue(order, legacy)
+    order.finish_stream(b)
+    assert not order.is_done(first)
+    order.finish_stream(a)
+    assert order.is_done(first)
+    assert order.is_done(own)
+    assert not order.is_done(later)
 
 
 def test_the_legacy_stream_orders_blocking_streams_only() -> None:

@@ -20,7 +20,10 @@ any time; then these share one clock. Calls that make the host wait are always o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
+from cuvet.catalog import EntryPoint
+from cuvet.catalog.roles import Verb
 from cuvet.model.call import Call
 from cuvet.model.objects import Context, Stream
 
@@ -32,12 +35,20 @@ _SHORT = 32
 """Entries of a clock that is not looked through for work that is done."""
 
 
+@cache
+def is_work(entry_point: EntryPoint) -> bool:
+    """Whether calls of the entry point, which name a stream to be enqueued on, are more than marks in it."""
+    return not entry_point.does(Verb.RECORDS, Verb.WAITS)
+
+
 @dataclass(slots=True, eq=False)
 class Timeline:
-    """Of a stream. ``clock``: what comes before its next work. ``joined``: the count of the other side (legacy or blocking) when it was
-    last taken over. ``uncertain``: it may come after anything."""
+    """Of a stream. ``clock``: what comes before its next work. ``worked``: of the legacy stream, what comes before the end of its last
+    work. ``joined``: the count of the other side (legacy or blocking) when it was last taken over. ``uncertain``: it may come after
+    anything."""
 
     clock: Clock
+    worked: Clock
     joined: int = 0
     uncertain: bool = False
 
@@ -70,14 +81,19 @@ class Order:
         """Numbers of destroyed streams with unfinished work, oldest first."""
 
     def enqueue(self, call: Call, stream: Stream) -> None:
-        """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known."""
+        """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known. Blocking streams do not wait
+        for records and waits on the legacy stream, only for its work."""
         if stream.context is None or not stream.alive:
             return
         timeline = self._timeline(stream)
         self._take_over(stream, timeline)
+        if stream.legacy and not is_work(call.entry_point):
+            return
         number = stream.number
         count = self._given[number] = self._given.get(number, 0) + 1
         timeline.clock[number] = count
+        if stream.legacy and timeline.worked is not timeline.clock:
+            timeline.worked = dict(timeline.clock)
         call.position = (number, count)
         if stream.blocking:
             order = _order(stream.context)
@@ -136,9 +152,17 @@ class Order:
 
     def finish_stream(self, stream: Stream | None) -> None:
         """The host waited for all work on ``stream``, or saw that it was done."""
-        self.finish(self.record(stream))
+        self.finish(self._own(stream))
         if stream is not None and stream.timeline is not None:
             stream.timeline.uncertain = False
+
+    def _own(self, stream: Stream | None) -> Clock | None:
+        """What was given to ``stream``, and what that waits for; None if it is not known. What the legacy stream was given after the last
+        work of a blocking stream is none of it: a wait for such a stream was seen to end before it."""
+        if stream is None or not stream.blocking or not self._complete or stream.context is None or not stream.alive:
+            return self.record(stream)
+        timeline = self._timeline(stream)
+        return None if self._uncertain(stream, timeline) else dict(timeline.clock)
 
     def finish_context(self, context: Context | None) -> None:
         """The host waited for all work of ``context`` (None: unknown, so it may be everything)."""
@@ -189,7 +213,7 @@ class Order:
         if stream.legacy or not self._complete:
             return order.blocking.get(number, 0) >= count
         legacy = None if order.legacy is None else order.legacy.timeline
-        return legacy is not None and legacy.clock.get(number, 0) >= count
+        return legacy is not None and legacy.worked.get(number, 0) >= count
 
     def destroy(self, stream: Stream) -> None:
         """``stream`` was destroyed; its unfinished work still counts."""
@@ -221,7 +245,8 @@ class Order:
         assert stream.context is not None
         order = _order(stream.context)
         shared = not self._complete and (stream.blocking or stream.legacy)
-        timeline = Timeline(order.blocking if shared else {})
+        clock = order.blocking if shared else {}
+        timeline = Timeline(clock, clock if shared else {})
         stream.timeline = order.timelines[stream.number] = timeline
         if stream.legacy:
             order.legacy = stream
@@ -262,8 +287,8 @@ class Order:
             return
         given = self._given.get(legacy.number, 0)
         if timeline.joined != given:
-            _join(timeline.clock, legacy.timeline.clock)
-            _join(order.blocking, legacy.timeline.clock)
+            _join(timeline.clock, legacy.timeline.worked)
+            _join(order.blocking, legacy.timeline.worked)
             timeline.joined = given
 
 

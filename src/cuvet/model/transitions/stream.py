@@ -11,6 +11,7 @@ from cuvet.model.accesses import COPIES
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
 from cuvet.model.objects import Allocation, Event, Stream
+from cuvet.model.order import is_work
 from cuvet.model.touching import SERIALIZED, touched, touches_memory
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
@@ -30,12 +31,6 @@ WITHOUT_STREAM = (
     *(f"cuMemset{shape}{bits}" for shape in ("D", "D2D") for bits in (8, 16, 32)),
 )
 """Copies and sets that name no stream."""
-
-
-@cache
-def is_work(entry_point: EntryPoint) -> bool:
-    """Whether calls of the entry point, which name a stream to be enqueued on, are more than marks in it."""
-    return not entry_point.does(Verb.RECORDS, Verb.WAITS)
 
 
 @cache
