@@ -248,6 +248,13 @@ class Graph:
             start.update(*(self.last[n] for n, stream in enumerate(self.lanes) if stream.blocking))
         elif self.lanes[lane].blocking:
             start |= self.last[0]
+        return self._up_to(start)
+
+    def given_to(self, lane: int) -> set[int]:
+        """All that the host has waited for if it waits for the stream."""
+        return self.waits_for(lane) if self.lanes[lane].legacy else self._up_to(set(self.last[lane]))
+
+    def _up_to(self, start: set[int]) -> set[int]:
         found: set[int] = set()
         while start:
             node = start.pop()
@@ -284,7 +291,7 @@ def test_agrees_with_a_search_of_the_graph(steps: list[tuple[str, int, int]]) ->
             graph.add(lane, events[event])
         elif step == "q":
             order.finish_stream(stream)
-            graph.done |= graph.waits_for(lane)
+            graph.done |= graph.given_to(lane)
         else:
             order.finish_context(owner)
             graph.done |= set(range(len(graph.before)))
