@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "guard.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
 #include "launches.h"
@@ -267,6 +268,7 @@ void Call::enter() {
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
     const bool with_stack = flags_ & placed || other_stream_;
+    if (guards_memory) open_guards();
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
@@ -604,6 +606,7 @@ void Call::finish(uint32_t status) {
         follow_objects();
         if (first_record_) mark_recorded();
         if (entry_point_.flags & BEGINS_CAPTURE) hot.captures.fetch_add(1, std::memory_order_relaxed);
+        if (guards_memory) follow_guards();
     } else {
         for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
     }
@@ -699,6 +702,37 @@ void Call::begin_lives(const Role& role) {
     }
 }
 
+// The driver and its device may touch what the call names. What it ends is guarded no more, whether it fails or not.
+__attribute__((noinline)) void Call::open_guards() {
+    open_named(thread_, entry_point_, words_);
+    for (const Role& role : roles_before(entry_point_)) {
+        if (role.action == Action::DESTROYS && is_memory(role.kind)) unshare_memory(words_[role.parameter]);
+        const bool ends_all = role.action == Action::RESETS;
+        if (ends_all || (role.action == Action::DESTROYS && role.kind == Kind::CONTEXT)) unshare_all();
+    }
+    for (const Role& role : roles_after(entry_point_))
+        if (role.action == Action::RELEASES) unshare_all();
+}
+
+// The call succeeded: what it enqueued uses memory, or what it waited for does not any more.
+__attribute__((noinline)) void Call::follow_guards() {
+    const bool waits = entry_point_.flags & HOST_WAITS;
+    const uint64_t own = flags_ & CALL_PER_THREAD ? PER_THREAD_STREAM : 0;
+    bool names_stream = false;
+    for (const Role& role : roles_before(entry_point_)) {
+        const uint64_t handle = words_[role.parameter];
+        names_stream |= role.kind == Kind::STREAM;
+        if (role.action == Action::RECORDS) note_record(handle, stream());
+        if (role.kind == Kind::STREAM && waits) open_stream(handle ? handle : own);
+        if (role.kind == Kind::EVENT && waits) open_event(handle);
+        if (role.kind == Kind::EVENT && role.action == Action::USES && !waits) note_join(stream());
+        if (role.kind == Kind::CONTEXT && waits) open_all();
+    }
+    if (waits && !entry_point_.before_count) open_all();
+    if (entry_point_.flags & ORDER && !waits && !names_stream) open_stream(own);  // a copy that may have waited
+    if (enqueues_work(entry_point_)) close_named(thread_, entry_point_, words_, stream());
+}
+
 // False if the object is known, or is none.
 bool Call::begin_life(const Role& role, uint64_t handle) {
     const bool is_object = !is_null(role.kind, handle) && !is_builtin(role.kind, handle);
@@ -722,8 +756,18 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
         if (role.kind == Kind::HOST_MEMORY) remember_registration(handle);
     }
     if (ordered) object->last_stream.store(stream(), std::memory_order_relaxed);
+    if (guards_memory && is_memory(role.kind)) share_new(role, handle);
     new_object_ = !untold_;
     return true;
+}
+
+void Call::share_new(const Role& made, uint64_t address) {
+    for (const Role& role : roles_after(entry_point_)) {
+        const bool is_mapped = made.kind == Kind::MEMORY && made.action == Action::REGISTERS;
+        if (role.action != Action::REGISTERED_BYTES || role.kind != made.kind || is_mapped) continue;
+        const uint64_t bytes = words_[role.parameter];
+        share_memory(address, made.action == Action::CREATES ? whole_pages(bytes) : bytes);
+    }
 }
 
 void Call::finish_record(uint32_t status, bool failed) {

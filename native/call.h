@@ -55,6 +55,9 @@ class Call {
     void follow_objects();
     bool begin_life(const Role& role, uint64_t handle);
     void begin_lives(const Role& role);
+    void share_new(const Role& made, uint64_t address);
+    void open_guards();
+    void follow_guards();
     void finish_record(uint32_t status, bool failed);
     void finish_again(uint32_t status, bool failed);
     bool tell_made(const OutputField& made);

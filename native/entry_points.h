@@ -44,7 +44,7 @@ enum class Action : uint8_t {
     RELEASES,
     RESETS,
     LOADS,             // image
-    REGISTERED_BYTES,  // size of what is registered
+    REGISTERED_BYTES,  // size of what is registered, or of memory that is made for host and device
     SETS_STREAM,       // what the handle `parent` enqueues on from now on
     SETS_WORKSPACE,    // memory that the handle `parent` uses from now on; `count` is its size
 };
@@ -86,7 +86,8 @@ constexpr uint16_t RESETS_WORKSPACE = 1024;  // the handle uses its library's ow
 constexpr uint16_t EMULATED = 2048;          // the emulated device answers, if there is one
 constexpr uint16_t MAKES_TRANSIENT = 4096;   // objects that programs make and destroy for each operation
 constexpr uint16_t QUICK = 8192;             // of a library; what roles name is passed plainly: see QuietCall
-constexpr uint16_t WORK = 16384;  // stored where accesses are looked at: it makes some, or says what is accessed
+constexpr uint16_t WORK = 16384;        // stored where accesses are looked at: it makes some, or says what is accessed
+constexpr uint16_t HOST_WAITS = 32768;  // for a stream, event or context, or asks whether it is done
 
 // One signature of an entry point. Variants (cuCtxCreate, cuCtxCreate_v2 …) that differ in signature have a row each,
 // with the same id; words are always in the order of the newest signature, 0 where the variant lacks the parameter.

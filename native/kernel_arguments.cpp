@@ -108,6 +108,24 @@ uint32_t write_arguments(Thread* thread, const EntryPoint& entry_point, const ui
     return sizeof field + before + bytes;
 }
 
+int argument_words(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,
+                   uint64_t found[MOST_ARGUMENT_WORDS]) {
+    const uint64_t function = launched_function(entry_point, words);
+    const uint64_t list = words[entry_point.kernel_params];
+    const bool given = entry_point.launch_extra != NO_PARAMETER;
+    const uint64_t packed = list || !given ? 0 : packed_arguments(thread, words[entry_point.launch_extra]);
+    KernelParameter parameters[MOST_ARGUMENTS];
+    const int known = function && (list || packed) ? parameters_of(function, parameters) : 0;
+    int count = 0;
+    for (int i = 0; i < known; i++) {
+        const KernelParameter& parameter = parameters[i];
+        const uint64_t from = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
+        for (uint64_t at = 0; from && at + 8 <= parameter.bytes && count < MOST_ARGUMENT_WORDS; at += 8)
+            found[count++] = word_at(thread, from + at);
+    }
+    return count;
+}
+
 int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,
                       uint64_t arguments[MOST_ARGUMENTS]) {
     const uint64_t function = launched_function(entry_point, words);

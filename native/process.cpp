@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,8 +14,10 @@
 
 #include "call.h"
 #include "driver.h"
+#include "guard.h"
 #include "launches.h"
 #include "python_frames.h"
+#include "signals.h"
 #include "stacks.h"
 #include "symbols.h"
 
@@ -65,6 +68,7 @@ void record_fork(Thread* thread) {
 
 void before_fork() {
     pending_fork = nullptr;
+    open_all();
     if (current_thread && !current_thread->busy) record_fork(current_thread);
     pthread_mutex_lock(&start_lock);
 }
@@ -76,6 +80,7 @@ void after_fork_in_child() {
     if (pending_fork) __atomic_store_n(&pending_fork->child, static_cast<uint32_t>(getpid()), __ATOMIC_RELEASE);
     if (current_thread) current_thread->busy = true;  // for calls under way, which belong to the parent's recording
     current_thread = nullptr;
+    forget_guards();
     forget_recording();
     forget_stacks();
     forget_launches();
@@ -105,26 +110,78 @@ void record_fault(Thread* thread, int signal, const siginfo_t* info, const void*
     record->stack = capture_stack(thread);  // last: on a stack that is destroyed or too small it may fault
 }
 
+constexpr uint64_t MOST_STACK = 16384;  // of what a stored touch takes
+
+// On a signal stack of the program's there may be none.
+bool has_room(const void* context) {
+    const stack_t& stack = static_cast<const ucontext_t*>(context)->uc_stack;
+    const uint64_t here = reinterpret_cast<uint64_t>(__builtin_frame_address(0)),
+                   start = reinterpret_cast<uint64_t>(stack.ss_sp);
+    return here < start || here >= start + stack.ss_size || here - start >= MOST_STACK;
+}
+
+bool is_write(const void* context) {
+#if defined(__x86_64__)
+    constexpr uint64_t WRITE = 2;  // of a page fault's error code
+    return static_cast<uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR]) & WRITE;
+#else
+    (void)context;
+    return false;
+#endif
+}
+
+void record_touch(Thread* thread, const siginfo_t* info, const void* context) {
+    const Busy busy(thread);
+    const uint64_t time = ticks();
+    const uint32_t stack = has_room(context) ? capture_stack(thread) : 0;
+    const HostAccessFields fields = {
+        thread->calls, thread->id,       stack, reinterpret_cast<uint64_t>(info->si_addr), instruction_of(context),
+        time,          is_write(context)};
+    write_record(thread, RecordType::HOST_ACCESS, fields);
+}
+
+// A touch of guarded memory: the instruction is executed again. The driver and the shim may touch what they want.
+bool step_over(const siginfo_t* info, const void* context) {
+    const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+    const bool inside = current_thread && (current_thread->busy || current_thread->depth);
+    const Touched touched = open_touched(address, is_write(context), inside);
+    if (touched == Touched::NOTHING) return false;
+    if (touched == Touched::KNOWN || inside) return true;
+    if (current_thread) {
+        record_touch(current_thread, info, context);
+    } else if (Thread* thread = attach_thread()) {
+        record_touch(thread, info, context);
+        detach_thread(thread);
+    }
+    return true;
+}
+
 // Records the fault, then lets the process die of it: the instruction is executed again, or the signal sent again.
 void handle_fault(int signal, siginfo_t* info, void* context) {
+    const int before = errno;
+    const bool ours = signal == SIGSEGV && info->si_code == SEGV_ACCERR && step_over(info, context);
+    errno = before;
+    if (ours || pass_fault_on(signal, info, context)) return;
     Thread* thread = current_thread ? current_thread : attach_thread();
     if (thread && thread != &unrecorded) record_fault(thread, signal, info, context);
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
-    sigaction(signal, &standard, nullptr);
+    real_sigaction(signal, &standard, nullptr);
     const bool was_sent = info->si_code <= 0;
     if (was_sent) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 }
 
 void watch_faults() {
+    if (wants_guard()) take_faults(handle_fault);
     for (const int signal : {SIGSEGV, SIGBUS}) {
         struct sigaction action = {};
-        if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL)
+        if (real_sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) ||
+            action.sa_handler != SIG_DFL)
             continue;
         action.sa_sigaction = handle_fault;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigemptyset(&action.sa_mask);
-        sigaction(signal, &action, nullptr);
+        real_sigaction(signal, &action, nullptr);
     }
 }
 
@@ -168,6 +225,7 @@ void start_recording(bool emulated) {
     stacks_wanted = wanted_stacks();
     if (!open_recording(emulated, record_everything, record_accesses)) return;
     set_driver_path(driver_path());
+    start_guarding();
     static bool handlers_installed;
     if (handlers_installed) return;
     handlers_installed = true;
@@ -183,6 +241,7 @@ __attribute__((destructor)) void end_process() {
         Thread* thread = current_thread ? current_thread : start_thread();
         if (thread != &unrecorded) write_note(thread, NoteCode::BYPASSED, path);
     }
+    stop_guarding();
     if (current_thread && current_thread != &unrecorded) record_new_modules(current_thread);
     finish_recording();
 }

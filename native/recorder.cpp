@@ -19,6 +19,7 @@
 #include <charconv>
 
 #include "entry_points.h"
+#include "guard.h"
 #include "inputs.h"
 #include "libraries.h"
 #include "notices.h"
@@ -403,7 +404,8 @@ bool open_recording(bool emulated, bool full, bool accesses) {
     header->chunk_bytes = CHUNK_BYTES;
     header->pid = static_cast<uint32_t>(getpid());
     header->parent = static_cast<uint32_t>(getppid());
-    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0);
+    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0) |
+                    (wants_guard() ? HEADER_GUARDED : 0);
     header->clock[0] = read_clock();
     header->catalog = catalog_identity;
     const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
@@ -427,6 +429,7 @@ void expect_sandbox() {
         return;
     }
     const Uncancellable uncancellable;
+    stop_guarding();
     uint64_t offset;
     void* chunks = nullptr;
     const uint32_t count = claim_room(RESERVED_CHUNKS, &offset);

@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "driver.h"
+#include "guard.h"
 #include "inputs.h"
 #include "launches.h"
 #include "liveness.h"
@@ -65,6 +66,19 @@ template <class... Arguments>
 uint32_t pass_all(uint32_t symbol, Arguments... arguments) {
     const uint64_t words[sizeof...(Arguments) ? sizeof...(Arguments) : 1] = {word(arguments)...};
     return pass(symbol, words, NO_STRUCTS, arguments...);
+}
+
+// Memory that the host shares with the device: guarded, it has its pages for itself.
+template <class Size, class... More>
+uint32_t pass_shared(uint32_t symbol, uint64_t pointer, Size bytes, More... more) {
+    const uint64_t words[] = {pointer, bytes, word(more)...};
+    Call call(symbol, words, NO_STRUCTS);
+    const Size whole = static_cast<Size>(whole_pages(bytes));
+    const uint64_t asked[] = {pointer, whole, word(more)...};
+    using Function = uint32_t (*)(uint64_t, Size, More...);
+    const uint32_t status = is_emulated() ? ask_emulated(symbol, asked, NO_STRUCTS)
+                                          : reinterpret_cast<Function>(real_function(symbol))(pointer, whole, more...);
+    return call.leave(status);
 }
 
 bool lives(Kind kind, uint64_t handle) {

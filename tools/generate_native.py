@@ -255,10 +255,15 @@ def role_lists(catalog: Catalog, row: Row) -> tuple[list[dict[str, object]], lis
             fields = role_fields(catalog, row, role, action)
             if fields and not (action == "LOADS" and is_path(row, role)):
                 after.append(fields)
-            if fields and action == "REGISTERS" and role.size in row.entry_point.index:
+            if fields and (action == "REGISTERS" or is_shared(role)) and role.size in row.entry_point.index:
                 after.append({**fields, "action": "REGISTERED_BYTES", "parameter": row.entry_point.index[role.size]})
     after.sort(key=lambda fields: fields["action"] in OF_DEVICES)  # last: the shim counts on it
     return list(before.values()), after
+
+
+def is_shared(role: Role) -> bool:
+    """Whether memory is made that the host reaches as well as the device."""
+    return role.verb is Verb.ALLOCATES and (role.kind is Kind.HOST_MEMORY or role.variant == "managed")
 
 
 def is_path(row: Row, role: Role) -> bool:
@@ -449,6 +454,8 @@ def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, paramete
     }
     created -= {fields["parameter"] for fields in after if "IN_STRUCT" in str(fields["flags"])}
     flags = library_flags(row, before, after) if catalog.api != "driver" else entry_flags(row, before)
+    if catalog.api == "driver" and any(role.verb in (Verb.BLOCKS, Verb.QUERIES) for role in row.entry_point.roles):
+        flags.append("HOST_WAITS")
     described = [parameter_row(catalog, row, position, created) for position in range(len(row.at))]
     return (
         f'{{"{name}", {number}, {" | ".join(flags) or "0"}, {len(row.at)}, {len(before)}, {len(after)}, '
@@ -658,6 +665,8 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
             )
             passed = f"{known}, SYMBOL_{symbol}, first, work, look{arguments}"
             body = f"{look}{as_work}{first}    return pass_known({passed});\n"
+    elif any(map(is_shared, row.entry_point.roles)):
+        return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_shared(SYMBOL_{symbol}{arguments}); }}'
     elif not blobs and words == [plain_word(parameter, i) for i, parameter in enumerate(own)]:
         return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_all(SYMBOL_{symbol}{arguments}); }}'
     else:

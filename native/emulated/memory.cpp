@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "guard.h"
 #include "own_files.h"
 
 namespace cuvet::emulated {
@@ -89,6 +90,8 @@ void say_forbidden(int error) {
 }
 
 int transfer(uint64_t destination, uint64_t source, uint64_t bytes) {
+    open_range(destination, bytes);
+    open_range(source, bytes);
     while (bytes > 0) {
         iovec to{reinterpret_cast<void*>(destination), bytes};
         iovec from{reinterpret_cast<void*>(source), bytes};

@@ -35,6 +35,7 @@ TICKS = 100
 """Nanoseconds from one call to the next."""
 NEEDS_A_DRIVER = (
     "memory-dereferenced-on-host",
+    "race-with-host",
     "stream-call-in-host-function",
     "exit-call-after-shutdown",
     "memory-exhausted",

@@ -90,12 +90,17 @@ def _line(site: Site) -> int | None:
 
 def _needs_more(name: str, options: list[str]) -> bool:
     """Whether the options do not suffice for what is wrong in the program."""
-    every_call = {"full", "--races"} & {*options}
-    return (name in NEED_EVERY_CALL and not every_call) or (name.startswith("race-") and "--races" not in options)
+    if name.startswith("race-with-host"):
+        return "--guard" not in options
+    every_call = {"full", "--races", "--guard"} & {*options}
+    races = {"--races", "--guard"} & {*options}
+    return (name in NEED_EVERY_CALL and not every_call) or (name.startswith("race-") and not races)
 
 
 @pytest.mark.parametrize(
-    "options", [["--emulate-crashes"], ["--record", "full"], ["--races"]], ids=["crashes", "full", "races"]
+    "options",
+    [["--emulate-crashes"], ["--record", "full"], ["--races"], ["--guard"]],
+    ids=["crashes", "full", "races", "guard"],
 )
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_the_report_names_the_marked_lines(batch: int, options: list[str], tmp_path: Path) -> None:

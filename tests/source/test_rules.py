@@ -6,7 +6,7 @@ import re
 
 from cuvet.rules import model_rules, rule_called, source_rules
 from cuvet.rules.examples import Source, invalid, sources, valid
-from cuvet.rules.rule import CallRule, ExitRule, FailureRule, FaultRule, Rule, SourceRule
+from cuvet.rules.rule import CallRule, ExitRule, FailureRule, FaultRule, Rule, SourceRule, TouchRule
 
 from ..every import of_every
 
@@ -37,9 +37,10 @@ def test_a_rule_of_the_model_has_sources_in_cpp_where_source_code_shows_it(rule:
 @every_rule
 def test_it_is_asked_on_no_occasion_while_a_program_runs(rule: type[Rule]) -> None:
     assert issubclass(rule, SourceRule)
-    assert not issubclass(rule, CallRule | FailureRule | FaultRule | ExitRule)
+    assert not issubclass(rule, CallRule | FailureRule | FaultRule | TouchRule | ExitRule)
 
 
 def test_what_a_running_program_can_break_is_asked_on_one_occasion() -> None:
+    sorts = (CallRule, FailureRule, FaultRule, TouchRule, ExitRule)
     for rule in model_rules():
-        assert [issubclass(rule, sort) for sort in (CallRule, FailureRule, FaultRule, ExitRule)].count(True) == 1
+        assert [issubclass(rule, sort) for sort in sorts].count(True) == 1

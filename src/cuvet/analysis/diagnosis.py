@@ -8,7 +8,7 @@ from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.findings import EarlierCall, Finding, MemoryPlace, ObjectReport, Site
 from cuvet.model import Object
 from cuvet.model.ledger import Held
-from cuvet.recording.records import Fault
+from cuvet.recording.records import Fault, HostAccess
 from cuvet.recording.sites import Sites
 from cuvet.rules.evidence import evidence_of
 from cuvet.rules.rule import Violation
@@ -36,6 +36,14 @@ def fault_finding(fault: Fault, violation: Violation, sites: Sites, process: int
     api = frames[0].function if frames else "the program"
     site = Site(api=api, call=calls, process=process, thread=fault.thread, time_ns=time_ns, frames=frames)
     return msgspec.structs.replace(_without_call(violation, site), signal=fault.signal)
+
+
+def touch_finding(access: HostAccess, violation: Violation, sites: Sites, process: int, time_ns: int) -> Finding:
+    """The finding of a violation by ordinary code that goes on."""
+    frames = sites.of_fault(access)
+    api = frames[0].function if frames else "the program"
+    site = Site(api=api, call=access.number, process=process, thread=access.thread, time_ns=time_ns, frames=frames)
+    return msgspec.structs.replace(_without_call(violation, site), host="wrote" if access.writes else "read")
 
 
 def _without_call(violation: Violation, site: Site) -> Finding:

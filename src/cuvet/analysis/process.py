@@ -6,7 +6,7 @@ from itertools import chain
 
 from cuvet.analysis.calls import Calls, RecordedCall, at, site_of
 from cuvet.analysis.crashes import Crashes
-from cuvet.analysis.diagnosis import fault_finding
+from cuvet.analysis.diagnosis import fault_finding, touch_finding
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
 from cuvet.analysis.judge import Judge
@@ -22,13 +22,13 @@ from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import PENDING, NoteCode
-from cuvet.recording.ordering import Ordering
+from cuvet.recording.ordering import Item, Ordering
 from cuvet.recording.reader import Array
-from cuvet.recording.records import CallRecord, Fault, Fork
+from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Skipped
 from cuvet.recording.short_lives import LeftOut
 from cuvet.recording.sites import Sites
-from cuvet.rules.afterwards import at_exit, explain_fault
+from cuvet.rules.afterwards import at_exit, explain_fault, explain_touch
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
 from cuvet.sizes import counted, plural
@@ -68,7 +68,7 @@ class ProcessAnalysis:
         self._crashes = Crashes(recording)
         self._calls = Calls(recording, self._sites, self._crashes)
         self._forks: list[tuple[Fork, Model]] = []
-        self._held: list[CallRecord | Fork] = []
+        self._held: list[CallRecord | Fork | HostAccess] = []
         self._unknown: Counter[str] = Counter()
 
     def advance(self, *, running: bool, death: int | None = None) -> None:
@@ -80,7 +80,7 @@ class ProcessAnalysis:
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
 
-    def _take(self, item: CallRecord | Fork | Boundary | Skipped | LeftOut, running: bool, death: int | None) -> None:
+    def _take(self, item: Item, running: bool, death: int | None) -> None:
         if self.model is None:
             self.model = self._first_model(running)
         if isinstance(item, Boundary):
@@ -96,6 +96,8 @@ class ProcessAnalysis:
             self._steady.skip(item, self.model)
         elif isinstance(item, Fork):
             self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
+        elif isinstance(item, HostAccess):
+            self._judge_touch(self.model, item)
         else:
             self._judge(self.model, item, death)
 
@@ -146,6 +148,22 @@ class ProcessAnalysis:
         if call.outcome.signal and not explained:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", call.outcome.signal, call.thread)
+
+    def _judge_touch(self, model: Model, access: HostAccess) -> None:
+        """Host functions run when the work before them is done, and the driver may touch what it wants."""
+        if self._sites.is_of_driver(access):
+            return
+        violation = explain_touch(access.address, bool(access.writes), model)
+        if violation is None:
+            return
+        self._told += 1
+        recording = self.recording
+        self._findings.add(
+            (violation.rule.code, recording.pid, access.instruction, access.stack),
+            lambda: touch_finding(
+                access, violation, self._sites, process=recording.pid, time_ns=recording.clock.ns(access.ticks)
+            ),
+        )
 
     def _say(self, sentence: str) -> None:
         if len(self.not_checked) < MOST_SENTENCES:

@@ -19,6 +19,13 @@ _CLOSED = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS, 
 """Errors of opening a recording again."""
 
 
+_UNGUARDED = {
+    "mprotect": "some memory could not be guarded: the system refuses mprotect for it",
+    "sigaction": "memory was not guarded any more after the program had set a handler of SIGSEGV past the C library",
+}
+"""Why memory was touched unseen."""
+
+
 def not_seen(recording: Recording) -> Iterator[str]:
     """What is missing from the recording of a process, or damaged."""
     for problem in recording.problems:
@@ -29,6 +36,8 @@ def not_seen(recording: Recording) -> Iterator[str]:
     for note in recording.notes:
         if note.code == NoteCode.BYPASSED:
             yield f"process {recording.pid} loaded {note.text} past cuvet: calls through it were not seen"
+        if note.code == NoteCode.UNGUARDED:
+            yield f"process {recording.pid}: {_UNGUARDED.get(note.text, note.text)}"
 
 
 def _since(recording: Recording) -> str:

@@ -70,6 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="find work on two streams that touches the same memory in no order; all work is stored",
     )
     parser.add_argument(
+        "--guard",
+        action="store_true",
+        help="as --races, and find host code that touches pinned or managed memory while work in flight uses it; "
+        "that memory is protected meanwhile, and small allocations have pages of their own",
+    )
+    parser.add_argument(
         "--stacks",
         choices=("all", "created", "none"),
         default="all",

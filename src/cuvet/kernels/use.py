@@ -31,6 +31,7 @@ _TOUCHING = {
 _COPIES = frozenset({"cp", "multimem", "tcgen05"})
 """Instructions of which any operand may be the address of memory that is read or written."""
 _NO_MEMORY = frozenset({"shared", "local", "const", "param", "tex", "surf"})
+_OF_SYSTEM = frozenset({"sys", "mmio"})
 _HARMLESS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 
 
@@ -48,10 +49,12 @@ class Use(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class KernelUse:
     """``uses``: all words of the parameters through which a kernel may access memory. ``elsewhere``: it may also access memory through
-    pointers that it finds in memory, or in a way that is not understood."""
+    pointers that it finds in memory, or in a way that is not understood. ``tells``: it accesses memory as code does that agrees with the
+    host while it runs: volatile, or in the scope of the system."""
 
     uses: frozenset[Use] = frozenset()
     elsewhere: bool = False
+    tells: bool = False
 
 
 Origin = tuple[int, int]
@@ -69,7 +72,7 @@ def use_of(program: Program, name: str) -> KernelUse | None:
     given = [_Given(number=number) for number in range(len(function.parameters))]
     flow.follow(function, given, 0)
     uses = frozenset(Use(*origin, writes) for origin, writes in flow.touched if origin != _LOADED)
-    return KernelUse(uses, flow.elsewhere)
+    return KernelUse(uses, flow.elsewhere, flow.tells)
 
 
 def spans_of(
@@ -104,7 +107,7 @@ class _Flow:
 
     def __init__(self, program: Program) -> None:
         self.touched: set[tuple[Origin, bool]] = set()
-        self.elsewhere = False
+        self.elsewhere = self.tells = False
         self._program = program
 
     def follow(self, function: Function, given: Sequence[_Given], depth: int) -> set[Origin]:
@@ -129,6 +132,8 @@ class _Flow:
         depth: int,
     ) -> None:
         name, operands = instruction.name, instruction.operands
+        parts = set(instruction.parts)
+        self.tells |= not parts.isdisjoint(_OF_SYSTEM) or ("volatile" in parts and parts.isdisjoint(_NO_MEMORY))
         if not name or name in _COPIES:
             self._touch_any(instruction, registers)
         elif name == "call":

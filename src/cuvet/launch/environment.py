@@ -55,6 +55,7 @@ def for_program(
     *,
     record: str,
     stacks: str = "all",
+    guard: bool = False,
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -73,6 +74,7 @@ def for_program(
         library_path += ":" + own["LD_LIBRARY_PATH"]
     environment |= {"LD_LIBRARY_PATH": library_path, "CUVET_TRACE": str(trace)}
     environment |= {"CUVET_RECORD": record, "CUVET_STACKS": stacks}
+    environment |= {"CUVET_GUARD": "1"} if guard else {}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

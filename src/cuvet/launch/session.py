@@ -100,7 +100,8 @@ def _run(
         variables = environment.for_program(
             own,
             directory,
-            record="accesses" if args.races else args.record,
+            record="accesses" if args.races or args.guard else args.record,
+            guard=args.guard,
             stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,

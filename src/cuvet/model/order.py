@@ -188,6 +188,15 @@ class Order:
         number, count = position
         return self._done.get(number, 0) >= count or number not in self._given
 
+    def is_uncertain(self, stream: Stream) -> bool:
+        """Whether the stream may wait for what no call shows, a host function for example, which may also tell the host how far it is."""
+        timeline = stream.timeline
+        return timeline is not None and stream.context is not None and self._uncertain(stream, timeline)
+
+    def may_be_done(self, position: tuple[int, int]) -> bool:
+        """Whether the host waited for the work at ``position``, as far as is known or may be."""
+        return self.is_done(position) or self._perhaps_done.get(position[0], 0) >= position[1]
+
     def is_drained(self, stream: Stream) -> bool:
         """Whether the host is known to have waited for all that was given to ``stream``, marks included, and all that it waits for."""
         timeline = stream.timeline

@@ -87,6 +87,8 @@ class Touches:
     _accesses: dict[Memory, dict[int, dict[Touch, Access]]] = field(default_factory=dict)
     _added: int = 0
     """Since it was looked for what is done."""
+    _telling: list[Call] = field(default_factory=list)
+    """Work in flight that writes what the host may wait for."""
 
     def races(self, touches: Sequence[Touch], stream: Stream, order: Order) -> Iterator[tuple[Touch, Access]]:
         """The accesses that collide with ``touches`` of work that ``stream`` is about to be given, and that nothing orders before it: for
@@ -106,6 +108,26 @@ class Touches:
             if len(accesses) > MOST:
                 del accesses[next(iter(accesses))]
 
+    def tell(self, call: Call) -> None:
+        """The work of ``call`` writes a value that the host may wait for: then it knows that what comes before is done."""
+        self._telling.append(call)
+
+    def in_flight(self, order: Order) -> Iterator[Access]:
+        """The accesses that the host is certain not to have waited for."""
+        for streams in self._accesses.values():
+            for accesses in streams.values():
+                yield from (each for each in accesses.values() if not _may_be_done(each.call, order))
+
+    def used(self, touch: Touch, order: Order) -> Iterator[Access]:
+        """Of these, those that collide with ``touch`` by the host, the newest of each stream first; none while the host may be told in
+        another way that they are done."""
+        if any(not _may_be_done(call, order) for call in self._telling):
+            return
+        for accesses in self._accesses.get(touch.memory, {}).values():
+            for access in reversed(accesses.values()):
+                if touch.collides(access.touch) and not _may_be_done(access.call, order):
+                    yield access
+
     def end(self, memory: Memory) -> None:
         """It is not there any more."""
         self._accesses.pop(memory, None)
@@ -115,10 +137,11 @@ class Touches:
         if self._added < len(self._accesses):
             return
         self._added = 0
+        self._telling = [call for call in self._telling if not _is_done(call, order)]
         for memory, streams in tuple(self._accesses.items()):
             for number, accesses in tuple(streams.items()):
                 newest = next(reversed(accesses.values()))
-                if newest.call.position is None or order.is_done(newest.call.position):
+                if _is_done(newest.call, order):
                     del streams[number]
             if not streams:
                 del self._accesses[memory]
@@ -126,6 +149,15 @@ class Touches:
     def extent(self) -> object:
         """How much is remembered."""
         return sum(len(accesses) for streams in self._accesses.values() for accesses in streams.values())
+
+
+def _is_done(call: Call, order: Order) -> bool:
+    """Whether the host is known to have waited for it."""
+    return call.position is None or order.is_done(call.position)
+
+
+def _may_be_done(call: Call, order: Order) -> bool:
+    return call.position is None or order.may_be_done(call.position)
 
 
 def _ordered(accesses: dict[Touch, Access], stream: Stream, order: Order) -> bool:

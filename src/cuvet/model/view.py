@@ -281,6 +281,23 @@ class ModelView:
         certainly no order."""
         return earlier.position is None or stream.capture is not None or self.order.is_before(earlier.position, stream)
 
+    def in_use(self, touch: Touch) -> tuple[Access, ...]:
+        """What work in flight collides with ``touch`` by code of the host, as far as it is certain that the host has not been told that it
+        is done: nothing while a stream may wait for the host, or the host for a kernel."""
+        if self.touches is None or any(self.order.is_uncertain(stream) for stream in self.streams()):
+            return ()
+        found = tuple(self.touches.used(touch, self.order))
+        return () if found and any(map(self._may_tell, self.touches.in_flight(self.order))) else found
+
+    def _may_tell(self, access: Access) -> bool:
+        """Whether it is a kernel's that may agree with the host while it runs: of code that is not known, if it reaches host memory."""
+        launch = access.touch.launch
+        if launch is None:
+            return False
+        use = None if self.kernels is None else self.kernels.use(launch[0])
+        memory = access.touch.memory
+        return use.tells if use is not None else isinstance(memory, HostMemory) or memory.variant == "managed"
+
     def races(self, stream: Stream, touches: Sequence[Touch]) -> Iterator[tuple[Touch, Access]]:
         """What races with work that ``stream`` is about to be given and that touches this memory; nothing unless races are looked for."""
         return iter(()) if self.touches is None else self.touches.races(touches, stream, self.order)

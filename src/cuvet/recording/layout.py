@@ -26,6 +26,7 @@ class HeaderFlag(IntFlag):
     EMULATED = 1
     FULL = 2
     ACCESSES = 4
+    GUARDED = 8
 
 
 class End(IntEnum):
@@ -59,6 +60,7 @@ class RecordType(IntEnum):
     HANDED_OUT = 15
     CALL_AGAIN = 16
     CODE = 17
+    HOST_ACCESS = 18
 
 
 class CallFlag(IntFlag):
@@ -75,6 +77,7 @@ class NoteCode(IntEnum):
     BYPASSED = 1
     LIMIT = 2
     INHERITED_CONTEXT = 3
+    UNGUARDED = 4
 
 
 MOST_GPUS = 64
@@ -137,6 +140,7 @@ FIELDS = {
     "LaunchesFields": "u64 number, u32 thread, u32 launching",
     "HandedOutFields": "u64 number, u32 thread, u32 count",
     "CodeFields": "u64 number, u32 thread, u32 bytes, u64 address, u64 total, u64 offset",
+    "HostAccessFields": "u64 number, u32 thread, u32 stack, u64 address, u64 instruction, u64 time, u64 writes",
 }
 """The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
 and is always there."""

@@ -1,4 +1,5 @@
-"""The calls and forks of one process in an order that is consistent with causality, and only those that can matter.
+"""The calls and forks of one process, and the host's touches of guarded memory, in an order that is consistent with causality, and only
+those that can matter.
 
 Every call has one instant. A call that makes an object has it at its return: no other thread can know the object earlier, and
 a re-issued handle returns after the call that freed it entered. Every other call, also one that has not returned,
@@ -16,7 +17,7 @@ flags that are alike, in entry point, arguments and context, the first is delive
 what they were given may have ended with it.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +29,7 @@ from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
-from cuvet.recording.records import CallRecord, Fork, decode
+from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
 from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, distinct, likeness
 from cuvet.recording.short_lives import FEWEST, LeftOut, Run, ended_by, made_by, needless
 
@@ -45,8 +46,10 @@ _NOTABLE = (
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
 _EVER = (1 << 64) - 1
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
-_FORK = -1
+_FORK, _HOST_ACCESS = -1, -2
 """In place of the number of a batch."""
+Item = CallRecord | Fork | HostAccess | Boundary | Skipped | LeftOut
+"""What is given, in order."""
 _NAMED = frozenset({Kind.CONTEXT, Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY, Kind.NONE})
 _REPEATED = {
     Verb.CREATES: frozenset({Kind.STREAM, Kind.EVENT}),
@@ -133,7 +136,7 @@ class Ordering:
         self._waiting: Array = np.zeros(0, ROW)
         self._batches: dict[int, Batch] = {}
         self._batches_taken = 0
-        self._forks_taken = 0
+        self._forks_taken = self._host_accesses_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
 
     def after_period(self, steady: bool) -> None:
@@ -141,15 +144,15 @@ class Ordering:
         if self._repeats is not None:
             self._repeats.steady = steady
 
-    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork | Boundary | Skipped | LeftOut]:
-        """Calls and forks in order. While the process is running, those that others may still precede are held back."""
+    def poll(self, *, running: bool = False) -> Iterator[Item]:
+        """Calls, forks and touches in order. While the process is running, those that others may still precede are held back."""
         newest = 0
         for batch in self.recording.poll(running=running):
             self._take(batch)
             newest = max(newest, int(batch.calls["entered"].max()))
             yield from self._release(_begun(batch) - self._slack, running)
             self._forget()
-        self._take_forks()
+        self._take_others()
         until = newest - self._slack if running and newest else _EVER
         yield from self._release(until, running)
         if self._repeats is not None:
@@ -159,7 +162,7 @@ class Ordering:
     def _take(self, batch: Batch) -> None:
         if len(self.recording.entry_points) != self.entry_points.known:
             self.entry_points = EntryPoints(self.recording)
-        self._take_forks()
+        self._take_others()
         calls = batch.calls
         self.counted += len(calls)
         known = calls["entry_point"] < len(self.entry_points.makes)
@@ -204,7 +207,7 @@ class Ordering:
 
     def _forget(self) -> None:
         """Batches of which nothing waits any more. Calls that have not returned may wait for long: they keep no batch."""
-        for at in np.flatnonzero(self._waiting["special"] & (self._waiting["source"] != _FORK)).tolist():
+        for at in np.flatnonzero(self._waiting["special"] & (self._waiting["source"] >= 0)).tolist():
             source, row = int(self._waiting["source"][at]), int(self._waiting["row"][at])
             if len(self._batches[source].calls) > 1:
                 self._batches[self._batches_taken] = self._batches[source].only(row)
@@ -230,18 +233,23 @@ class Ordering:
         self._alike.update(found.tolist())
         return indices[fresh]
 
-    def _take_forks(self) -> None:
-        forks = self.recording.forks[self._forks_taken :]
-        if not forks:
-            return
-        rows = np.zeros(len(forks), ROW)
-        rows["instant"], rows["source"], rows["special"] = [fork.ticks for fork in forks], _FORK, True
-        rows["row"] = np.arange(self._forks_taken, self._forks_taken + len(forks))
-        rows["offset"] = -rows["row"]
-        self._forks_taken += len(forks)
-        self._add(rows)
+    def _take_others(self) -> None:
+        self._forks_taken = self._take_from(self.recording.forks, self._forks_taken, _FORK)
+        accesses = self.recording.host_accesses
+        self._host_accesses_taken = self._take_from(accesses, self._host_accesses_taken, _HOST_ACCESS)
 
-    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork | Boundary | Skipped | LeftOut]:
+    def _take_from(self, others: Sequence[Fork] | Sequence[HostAccess], taken: int, source: int) -> int:
+        """What is no call waits for its turn, from number ``taken`` on; how many there are."""
+        new = others[taken:]
+        if new:
+            rows = np.zeros(len(new), ROW)
+            rows["instant"], rows["source"], rows["special"] = [each.ticks for each in new], source, True
+            rows["row"] = np.arange(taken, taken + len(new))
+            rows["offset"] = -rows["row"]
+            self._add(rows)
+        return taken + len(new)
+
+    def _release(self, until: int, running: bool) -> Iterator[Item]:
         """Those whose instants are not later than ``until``."""
         while until >= 0:
             waiting, released = self._waiting, 0
@@ -255,15 +263,14 @@ class Ordering:
                 if len(self._waiting) > len(waiting) - released:  # the call waits for its return now
                     break
 
-    def _release_special(
-        self, running: bool
-    ) -> Generator[CallRecord | Fork | Boundary | Skipped | LeftOut, None, bool]:
-        """The first that waits, a fork or a call that had not returned; whether what follows can be released."""
+    def _release_special(self, running: bool) -> Generator[Item, None, bool]:
+        """The first that waits, no call or one that had not returned; whether what follows can be released."""
         first, rest = self._waiting[0], self._waiting[1:]
-        if first["source"] == _FORK:
+        if first["source"] < 0:
             self._waiting = rest
             yield from self._interrupted()
-            yield self.recording.forks[int(first["row"])]
+            others = self.recording.forks if first["source"] == _FORK else self.recording.host_accesses
+            yield others[int(first["row"])]
             return True
         record = self._batches[int(first["source"])].record(int(first["row"]))
         call = self._present(int(first["offset"]), record)

@@ -196,6 +196,11 @@ class Recording(SideTables):
         return bool(int(self.header["flags"]) & layout.HeaderFlag.ACCESSES)
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether the memory that work in flight uses was guarded."""
+        return bool(int(self.header["flags"]) & layout.HeaderFlag.GUARDED)
+
+    @property
     def gpu_memory(self) -> int:
         """Bytes of the largest GPU; 0 if unknown."""
         return int(self.header["gpu"]["memory"].max())

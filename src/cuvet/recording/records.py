@@ -93,6 +93,18 @@ class Fault(NamedTuple):
     ticks: int
 
 
+class HostAccess(NamedTuple):
+    """Code of the host touched guarded memory, after ``number`` calls of its thread."""
+
+    number: int
+    thread: int
+    stack: int
+    address: int
+    instruction: int
+    ticks: int
+    writes: int
+
+
 class Fork(NamedTuple):
     """``child`` is written by the child, and may still be 0: ``Recording.child_of`` looks again. ``offset`` is the record's place."""
 
@@ -244,6 +256,7 @@ class SideTables:
     handed_out: dict[tuple[int, int], list[Output]] = field(default_factory=dict)
     code: dict[tuple[int, int], Code] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    host_accesses: list[HostAccess] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
     entry_points: dict[int, str] = field(default_factory=dict)
@@ -280,6 +293,9 @@ class SideTables:
 
     def _take_fault(self, rest: _Rest, *fields: int) -> None:
         self.faults.append(Fault(*fields))
+
+    def _take_host_access(self, rest: _Rest, *fields: int) -> None:
+        self.host_accesses.append(HostAccess(*fields))
 
     def _take_fork(self, rest: _Rest, child: int, thread: int, ticks: int, stack: int, _: int) -> None:
         self.forks.append(Fork(child, thread, ticks, stack, rest.offset))

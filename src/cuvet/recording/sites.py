@@ -14,7 +14,7 @@ from cuvet.findings import Frame
 from cuvet.printable import valid
 from cuvet.recording import layout
 from cuvet.recording.generated_code import GeneratedCode
-from cuvet.recording.records import Fault, SideTables, Stack
+from cuvet.recording.records import Fault, HostAccess, SideTables, Stack
 from cuvet.recording.symbols import STUB, NativeFrame, Symbols, demangle
 
 MOST_FRAMES = 32
@@ -150,7 +150,14 @@ class Sites:
             self._known[stack] = self._resolve(self._tables.stacks[stack])
         return self._known[stack]
 
-    def of_fault(self, fault: Fault) -> tuple[Frame, ...]:
+    def is_of_driver(self, access: HostAccess) -> bool:
+        """Whether the driver touched memory, or a host function that it called. A stack begins in the signal handler."""
+        found = self._tables.stacks.get(access.stack, Stack((), (), layout.LAST_ERA))
+        at = found.native.index(access.instruction) + 1 if access.instruction in found.native else 0
+        frames = self._functions(found, (access.instruction + 1, *found.native[at:]))
+        return any(os.path.basename(frame.module).startswith("libcuda.so") for frame in frames)
+
+    def of_fault(self, fault: Fault | HostAccess) -> tuple[Frame, ...]:
         """Frames from the instruction that faulted outward; its stack begins in the signal handler."""
         stack = self._tables.stacks.get(fault.stack, Stack((), (), layout.LAST_ERA))
         outside = stack.native[stack.native.index(fault.instruction) + 1 :] if fault.instruction in stack.native else ()

@@ -347,6 +347,8 @@ def result(finding: Finding, program: Program) -> str:
     by = " on the emulated device" if program.device == "emulated" else ""
     if finding.signal is not None:
         return f"the process died of {signal_name(finding.signal)} in {finding.api}{by}"
+    if finding.host is not None:
+        return f"{finding.api} went on; CUDA does not report the mistake"
     if finding.status is None:
         return f"{finding.api} had not returned when the recording ended{by}"
     name = status_name(api_of(finding.api), finding.status)

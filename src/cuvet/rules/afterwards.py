@@ -4,7 +4,7 @@ from functools import cache
 
 from cuvet.model import Call, ModelView, Outcome
 from cuvet.rules import rules_that_are
-from cuvet.rules.rule import Ended, ExitRule, FailureRule, FaultRule, Violation, Violations
+from cuvet.rules.rule import Ended, ExitRule, FailureRule, FaultRule, TouchRule, Violation, Violations
 
 
 def explain_failure(call: Call, outcome: Outcome, model: ModelView) -> Violation | None:
@@ -18,6 +18,12 @@ def explain_failure(call: Call, outcome: Outcome, model: ModelView) -> Violation
 def explain_fault(address: int, model: ModelView) -> Violation | None:
     """The violation behind a SIGSEGV at that address; None if no rule has one."""
     found = (rule.explain(address, model) for rule in rules_that_are(FaultRule))
+    return next((violation for violation in found if violation is not None), None)
+
+
+def explain_touch(address: int, writes: bool, model: ModelView) -> Violation | None:
+    """What is wrong with host code that reads or writes guarded memory at that address now; None if nothing is."""
+    found = (rule.explain(address, writes, model) for rule in rules_that_are(TouchRule))
     return next((violation for violation in found if violation is not None), None)
 
 

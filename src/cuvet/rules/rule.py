@@ -10,6 +10,7 @@ There is a class for each occasion on which a rule is asked:
 * ``CallRule``: about a call, before it is made.
 * ``FailureRule``: about a call that failed and that breaks no rule itself.
 * ``FaultRule``: about an access of host code that ended the process.
+* ``TouchRule``: about an access of host code to guarded memory (``cuvet run --guard``).
 * ``ExitRule``: about a process that has ended.
 * ``SourceRule``: never while a program runs. ``cuvet check`` alone sees that it is broken.
 """
@@ -43,6 +44,7 @@ __all__ = [
     "FaultRule",
     "Rule",
     "SourceRule",
+    "TouchRule",
     "Violation",
     "Violations",
 ]
@@ -239,6 +241,15 @@ class FaultRule(Rule):
     @abstractmethod
     def explain(cls, address: int, model: ModelView) -> Violation | None:
         """The violation behind a SIGSEGV at ``address`` that ended the process; None if the address is not memory of CUDA."""
+
+
+class TouchRule(Rule):
+    """A rule about memory that host code touches, without a call, while work in flight may use it."""
+
+    @classmethod
+    @abstractmethod
+    def explain(cls, address: int, writes: bool, model: ModelView) -> Violation | None:
+        """What is wrong with reading or writing at ``address`` now; None if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.accesses import COPIES
+from cuvet.model.accesses import COPIES, WRITES
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
 from cuvet.model.objects import Allocation, Event, Stream
@@ -69,6 +69,8 @@ def touch_memory(model: Model, call: Call, stream: Stream) -> None:
         for touch in touches:
             if isinstance(touch.memory, Allocation):
                 use_memory(model, call, stream, touch.memory)
+    if model.touches is not None and call.name in WRITES:
+        model.touches.tell(call)
 
 
 def forget_touches(model: Model) -> None:

@@ -1,0 +1,225 @@
+"""Programs under ``cuvet run --guard``: the host's touch of memory that work in flight uses is told, and nothing else changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.under_test import SHIM
+
+from cuvet.findings import Report
+
+NATIVE_TESTS = Path(__file__).parent.parent / "native"
+START = """
+    #include "client.h"
+    uint32_t cuMemHostAlloc(void *memory, size_t bytes, uint32_t flags);
+    uint32_t cuMemFreeHost(void *memory);
+    uint32_t cuMemcpyDtoHAsync_v2(void *to, handle from, size_t bytes, handle stream);
+    uint32_t cuMemcpyHtoDAsync_v2(handle to, void *from, size_t bytes, handle stream);
+    uint32_t cuEventSynchronize(handle event);
+    static handle stream, device;
+    static volatile int *pinned;
+    static void prepare(void) {
+        start();
+        CHECK(cuStreamCreate(&stream, 1) == 0 && cuMemAlloc_v2(&device, 4096) == 0);
+        CHECK(cuMemHostAlloc((void *)&pinned, 64, 0) == 0);
+    }
+    static void fetch(void) { CHECK(cuMemcpyDtoHAsync_v2((void *)pinned, device, 64, stream) == 0); }
+"""
+
+
+@dataclass
+class Ran:
+    returncode: int
+    output: str
+    report: Report
+
+    @property
+    def told(self) -> list[tuple[str, str | None]]:
+        return [(each.name, each.host) for each in self.report.findings]
+
+
+@pytest.fixture
+def run(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def run(source: str, *options: str) -> Ran:
+        code, program, report = tmp_path / "client.c", tmp_path / "client", tmp_path / "report.json"
+        code.write_text(START + source)
+        flags = ["-g", "-O0", "-w", "-pthread", "-D_GNU_SOURCE", f"-I{NATIVE_TESTS}"]
+        subprocess.run(["cc", *flags, "-o", str(program), str(code), str(SHIM), "-ldl"], check=True)
+        command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--format", "json"]
+        command += ["--output", str(report), "--trace", str(tmp_path / "trace"), *(options or ("--guard",))]
+        done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, timeout=120, check=False)
+        assert report.exists(), done.stderr
+        return Ran(done.returncode, done.stdout, msgspec.json.decode(report.read_bytes(), type=Report))
+
+    return run
+
+
+def test_a_touch_that_is_too_early_is_told_at_its_line(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        prepare();
+        fetch();
+        int value = pinned[3];  // here
+        cuStreamSynchronize(stream);
+        printf("%d\\n", value);
+        return 5;
+    }""")
+    assert (ran.returncode, ran.output) == (5, "0\n")
+    (found,) = ran.report.findings
+    assert (found.name, found.host, found.site.api) == ("race-with-host", "read", "main")
+    (frame, *_) = found.site.frames
+    assert frame.file and frame.line
+    assert Path(frame.file).read_text().splitlines()[frame.line - 1].endswith("// here")
+    assert [each.site.api for each in found.earlier] == ["cuMemcpyDtoHAsync"]
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "cuStreamSynchronize(stream);",
+        "while (cuStreamQuery(stream)) ;",
+        "cuCtxSynchronize();",
+        "cuEventCreate(&event, 2); cuEventRecord(event, stream); CHECK(cuEventSynchronize(event) == 0);",
+        "cuEventCreate(&event, 2); cuEventRecord(event, stream); while (cuEventQuery(event)) ;",
+    ],
+)
+def test_after_a_wait_nothing_is_told(run, wait: str) -> None:  # type: ignore[no-untyped-def]
+    ran = run(f"""uint32_t cuCtxSynchronize(void);
+    int main(void) {{
+        handle event;
+        prepare();
+        for (int i = 0; i < 3; i++) {{
+            fetch();
+            {wait}
+            printf("%d", pinned[i]);
+            pinned[i] = i;
+        }}
+        return cuMemFreeHost((void *)pinned);
+    }}""")
+    assert (ran.returncode, ran.output, ran.told) == (0, "000", [])
+
+
+def test_a_read_is_no_mistake_where_the_device_only_reads_and_the_write_after_it_is(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        prepare();
+        CHECK(cuMemcpyHtoDAsync_v2(device, (void *)pinned, 64, stream) == 0);
+        int value = pinned[0];
+        pinned[0] = value + 1;
+        cuStreamSynchronize(stream);
+        return pinned[0];
+    }""")
+    assert (ran.returncode, ran.told) == (1, [("race-with-host", "wrote")])
+
+
+def test_small_memory_next_to_it_is_not_meant(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        int *others[8];
+        prepare();
+        for (int i = 0; i < 8; i++) CHECK(cuMemHostAlloc((void *)&others[i], 64, 0) == 0);
+        fetch();
+        for (int i = 0; i < 8; i++) others[i][0] = i;
+        cuStreamSynchronize(stream);
+        return 0;
+    }""")
+    assert (ran.returncode, ran.told) == (0, [])
+
+
+def test_the_programs_own_handler_gets_its_own_faults(run) -> None:  # type: ignore[no-untyped-def]
+    """And no others, whether it was set before the first call or after, by sigaction or by signal."""
+    ran = run("""
+    #include <setjmp.h>
+    static sigjmp_buf back;
+    static void *at;
+    static void handle_it(int number, siginfo_t *info, void *context) { at = info->si_addr; siglongjmp(back, 1); }
+    static void handle_plainly(int number) { siglongjmp(back, 2); }
+    static void fault(int expected) {
+        int came = sigsetjmp(back, 1);
+        if (!came) *(volatile int *)24 = 1;
+        CHECK(came == expected);
+        fetch();
+        printf("%d", pinned[0]);
+        cuStreamSynchronize(stream);
+    }
+    int main(void) {
+        struct sigaction action = {.sa_sigaction = handle_it, .sa_flags = SA_SIGINFO}, old;
+        sigaction(SIGSEGV, &action, 0);
+        prepare();
+        fault(1);
+        CHECK(at == (void *)24);
+        CHECK(sigaction(SIGSEGV, &action, &old) == 0 && old.sa_sigaction == handle_it);
+        fault(1);
+        CHECK(signal(SIGSEGV, handle_plainly) == (void *)handle_it);
+        fault(2);
+        return 3;
+    }""")
+    assert (ran.returncode, ran.output) == (3, "000")
+    assert [name for name, _ in ran.told] == ["race-with-host"]
+
+
+def test_it_still_dies_of_its_own_fault(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("int main(void) { prepare(); fetch(); *(volatile int *)24 = 1; return 0; }")
+    assert ran.returncode == 128 + 11
+    assert ran.report.program.signal == 11
+
+
+def test_a_thread_that_blocks_all_signals_goes_on(run) -> None:  # type: ignore[no-untyped-def]
+    """It never called CUDA, either."""
+    ran = run("""
+    static void *touch(void *unused) {
+        sigset_t every;
+        sigfillset(&every);
+        CHECK(pthread_sigmask(SIG_SETMASK, &every, 0) == 0);
+        return (void *)(long)(pinned[1] + 7);
+    }
+    int main(void) {
+        pthread_t thread;
+        void *result;
+        prepare();
+        fetch();
+        pthread_create(&thread, 0, touch, 0);
+        pthread_join(thread, &result);
+        return (int)(long)result;
+    }""")
+    assert (ran.returncode, ran.told) == (7, [("race-with-host", "read")])
+
+
+def test_a_forked_child_reaches_the_memory(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        int status;
+        prepare();
+        fetch();
+        if (!fork()) _exit(pinned[2] + 9);
+        wait(&status);
+        cuStreamSynchronize(stream);
+        return WEXITSTATUS(status);
+    }""")
+    assert (ran.returncode, ran.told) == (9, [])
+
+
+def test_a_host_function_may_touch_what_came_before_it(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""
+    uint32_t cuLaunchHostFunc(handle stream, void (*function)(void *), void *data);
+    static volatile int sum;
+    static void add(void *data) { sum = pinned[0] + 4; }
+    int main(void) {
+        prepare();
+        fetch();
+        CHECK(cuLaunchHostFunc(stream, add, 0) == 0);
+        while (!sum) usleep(100);
+        return pinned[1] + sum;
+    }""")
+    assert (ran.returncode, ran.told) == (4, [])
+
+
+def test_a_touch_is_told_of_a_process_that_is_killed(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("int main(void) { prepare(); fetch(); int value = pinned[0]; kill(getpid(), SIGKILL); return value; }")
+    assert (ran.returncode, ran.told) == (128 + 9, [("race-with-host", "read")])
+
+
+def test_without_the_option_memory_is_not_guarded(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("int main(void) { prepare(); fetch(); return pinned[0]; }", "--races")
+    assert (ran.returncode, ran.told) == (0, [])
