@@ -707,6 +707,7 @@ __attribute__((noinline)) void Call::open_guards() {
     open_named(thread_, entry_point_, words_);
     for (const Role& role : roles_before(entry_point_)) {
         if (role.action == Action::DESTROYS && is_memory(role.kind)) unshare_memory(words_[role.parameter]);
+        if (role.action == Action::DESTROYS && role.kind == Kind::STREAM) forget_stream(words_[role.parameter]);
         const bool ends_all = role.action == Action::RESETS;
         if (ends_all || (role.action == Action::DESTROYS && role.kind == Kind::CONTEXT)) unshare_all();
     }
@@ -725,7 +726,7 @@ __attribute__((noinline)) void Call::follow_guards() {
         if (role.action == Action::RECORDS) note_record(handle, stream());
         if (role.kind == Kind::STREAM && waits) open_stream(handle ? handle : own);
         if (role.kind == Kind::EVENT && waits) open_event(handle);
-        if (role.kind == Kind::EVENT && role.action == Action::USES && !waits) note_join(stream());
+        if (role.kind == Kind::EVENT && role.action == Action::USES && !waits) note_join();
         if (role.kind == Kind::CONTEXT && waits) open_all();
     }
     if (waits && !entry_point_.before_count) open_all();

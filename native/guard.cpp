@@ -8,9 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "driver.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
+#include "liveness.h"
 #include "signals.h"
+#include "symbols.h"
 #include "table.h"
 
 namespace cuvet {
@@ -45,8 +48,10 @@ struct EventMark {
     std::atomic<uint64_t> stream, naming;
 };
 
+enum class Waits : uint32_t { UNKNOWN, FOR_LEGACY, FOR_NOTHING };
+
 struct StreamMark {
-    std::atomic<bool> joins;
+    std::atomic<Waits> waits;
 };
 
 Shared all_shared[MOST_SHARED];
@@ -58,7 +63,8 @@ std::atomic<uint64_t> namings;
 std::atomic<int> closed_count;
 std::atomic<bool> told_unguarded;
 Table<EventMark> events;
-Table<StreamMark> streams;  // by the complement of the handle: 0 is no key
+Table<StreamMark> streams;    // by handle
+std::atomic<bool> any_joins;  // some stream waits for others
 __thread struct {
     uint64_t address;
     int times;
@@ -193,12 +199,28 @@ void open_if(Condition condition) {
     }
 }
 
-// What was named on the stream up to that naming, and what its work may have waited for.
+// Whether the legacy default stream does not wait for the stream. The driver is asked once.
+void learn_stream(uint64_t stream) {
+    constexpr uint32_t NON_BLOCKING = 1;
+    StreamMark* mark = stream > PER_THREAD_STREAM ? streams.insert(stream) : nullptr;
+    if (!mark || mark->waits.load(std::memory_order_relaxed) != Waits::UNKNOWN) return;
+    uint32_t flags = 0;
+    const bool known = ask_driver(SYMBOL_cuStreamGetFlags, stream, address_of(flags)) == 0;
+    mark->waits.store(known && flags & NON_BLOCKING ? Waits::FOR_NOTHING : Waits::FOR_LEGACY);
+}
+
+bool stands_apart(uint64_t stream) {
+    const StreamMark* mark = streams.find(stream);
+    return mark && mark->waits.load(std::memory_order_relaxed) == Waits::FOR_NOTHING;
+}
+
+// What was named up to that naming on the stream, and on others that its work may have waited for.
 void open_until(uint64_t stream, uint64_t naming) {
-    const bool joins = !stream || streams.find(~stream);
     open_if([&](const Shared& shared) {
         const uint64_t on = shared.stream.load(std::memory_order_relaxed);
-        return (joins || !on || on == stream) && shared.naming.load(std::memory_order_relaxed) <= naming;
+        const bool waited = on == stream || on == SEVERAL || any_joins.load(std::memory_order_relaxed) ||
+                            (!on && !stands_apart(stream)) || (!stream && !stands_apart(on));
+        return waited && shared.naming.load(std::memory_order_relaxed) <= naming;
     });
 }
 
@@ -267,6 +289,7 @@ void forget_guards() {
     closed_count.store(0);
     events.clear();
     streams.clear();
+    any_joins.store(false);
 }
 
 uint64_t whole_pages(uint64_t bytes) { return guards_memory && page_up(bytes) > bytes ? page_up(bytes) : bytes; }
@@ -313,8 +336,13 @@ void close_named(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
         stop_guarding();
         return say_unguarded(thread, "sigaction");
     }
+    bool known = false;
     each_word(thread, entry_point, words, [&](uint64_t word) {
-        if (Shared* shared = find(word)) close(thread, shared, same_stream(stream));
+        Shared* shared = find(word);
+        if (!shared) return;
+        if (!known) learn_stream(stream);
+        known = true;
+        close(thread, shared, same_stream(stream));
     });
 }
 
@@ -325,11 +353,17 @@ void note_record(uint64_t event, uint64_t stream) {
     mark->stream.store(same_stream(stream), std::memory_order_relaxed);
 }
 
-void note_join(uint64_t stream) {
-    if (StreamMark* mark = streams.insert(~same_stream(stream))) mark->joins.store(true, std::memory_order_relaxed);
+void note_join() { any_joins.store(true, std::memory_order_relaxed); }
+
+void forget_stream(uint64_t stream) {
+    StreamMark* mark = stream ? streams.find(stream) : nullptr;
+    if (mark) mark->waits.store(Waits::UNKNOWN, std::memory_order_relaxed);
 }
 
-void open_stream(uint64_t stream) { open_until(same_stream(stream), ~uint64_t{0}); }
+void open_stream(uint64_t stream) {
+    if (closed_count.load(std::memory_order_relaxed) > 0) learn_stream(stream);
+    open_until(same_stream(stream), ~uint64_t{0});
+}
 
 void open_event(uint64_t event) {
     const EventMark* mark = events.find(event);

@@ -37,8 +37,10 @@ void close_named(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
 
 // An event now stands for what was enqueued on the stream.
 void note_record(uint64_t event, uint64_t stream);
-// The stream waits for others: a wait for it may be one for all.
-void note_join(uint64_t stream);
+// Some stream waits for another: a wait for one may be one for all.
+void note_join();
+// The handle may be another stream's from now on.
+void forget_stream(uint64_t stream);
 void open_stream(uint64_t stream);
 void open_event(uint64_t event);
 void open_all();

@@ -223,3 +223,87 @@ def test_a_touch_is_told_of_a_process_that_is_killed(run) -> None:  # type: igno
 def test_without_the_option_memory_is_not_guarded(run) -> None:  # type: ignore[no-untyped-def]
     ran = run("int main(void) { prepare(); fetch(); return pinned[0]; }", "--races")
     assert (ran.returncode, ran.told) == (0, [])
+
+
+def test_a_wait_for_the_default_stream_is_none_for_a_stream_that_stands_apart(run) -> None:  # type: ignore[no-untyped-def]
+    """That the shim lifts a guard for it would be a miss: it asks which streams the default stream waits for."""
+    ran = run("""int main(void) {
+        handle blocking;
+        prepare();
+        CHECK(cuStreamCreate(&blocking, 0) == 0);
+        CHECK(cuMemcpyDtoHAsync_v2((void *)pinned, device, 64, blocking) == 0);
+        cuStreamSynchronize(0);
+        printf("%d", pinned[0]);
+        fetch();
+        cuStreamSynchronize(0);
+        printf("%d", pinned[0]);
+        cuStreamSynchronize(stream);
+        CHECK(cuMemcpyDtoHAsync_v2((void *)pinned, device, 64, 0) == 0);
+        cuStreamSynchronize(stream);
+        return pinned[0];
+    }""")
+    assert (ran.returncode, ran.output, ran.told) == (0, "00", [("race-with-host", "read")] * 2)
+
+
+def test_memory_is_named_touched_and_waited_for_by_several_threads(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""
+    enum { THREADS = 4, ROUNDS = 300 };
+    static volatile int *shared[THREADS];
+    static void *work(void *number) {
+        handle own;
+        long me = (long)number, sum = 0;
+        CHECK(cuCtxSetCurrent(context) == 0 && cuStreamCreate(&own, 1) == 0);
+        for (int i = 0; i < ROUNDS; i++) {
+            volatile int *memory = shared[(me + i) % THREADS];
+            CHECK(cuMemcpyDtoHAsync_v2((void *)memory, device, 4096, own) == 0);
+            sum += memory[i];
+            if (i % 7 == 0) cuStreamSynchronize(own);
+            memory[i] = 0;
+        }
+        return (void *)sum;
+    }
+    int main(void) {
+        pthread_t threads[THREADS];
+        prepare();
+        for (long i = 0; i < THREADS; i++) CHECK(cuMemHostAlloc((void *)&shared[i], 4096, 0) == 0);
+        for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, work, (void *)i);
+        for (long i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+        for (long i = 0; i < THREADS; i++) CHECK(cuMemFreeHost((void *)shared[i]) == 0);
+        return 6;
+    }""")
+    assert ran.returncode == 6
+    assert ("race-with-host", "read") in ran.told
+
+
+def test_registered_memory_is_the_programs_again_when_it_is_unregistered(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        char *memory = mmap(0, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        prepare();
+        CHECK(cuMemHostRegister_v2(memory, 16384, 0) == 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK(cuMemcpyDtoHAsync_v2(memory, device, 4096, stream) == 0);
+            if (i < 2) cuStreamSynchronize(stream);
+            if (i < 2) memset(memory, i, 16384);
+        }
+        CHECK(cuMemHostUnregister(memory) == 0);
+        CHECK(mprotect(memory, 4096, PROT_READ) == 0 && memory[0] == 0);
+        return munmap(memory, 16384);
+    }""")
+    assert ran.returncode == 0
+    assert ("race-with-host", "read") not in ran.told
+
+
+def test_a_handler_that_is_set_past_the_c_library_ends_the_guarding(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""
+    #include <sys/syscall.h>
+    struct { void *handler; unsigned long flags; void *restorer; unsigned long mask; } standard;
+    int main(void) {
+        prepare();
+        fetch();
+        cuStreamSynchronize(stream);
+        CHECK(syscall(SYS_rt_sigaction, SIGSEGV, &standard, 0, 8) == 0);
+        fetch();
+        return pinned[0];
+    }""")
+    assert (ran.returncode, ran.told) == (0, [])
+    assert any("SIGSEGV" in each for each in ran.report.not_checked)
