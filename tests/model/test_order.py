@@ -90,6 +90,20 @@ def test_blocking_streams_do_not_wait_for_marks_on_the_legacy_stream(name: str) 
     assert order.is_before(work, b)
 
 
+@pytest.mark.parametrize("name", ["cuEventRecord", "cuStreamWaitEvent"])
+def test_marks_on_a_blocking_stream_do_not_wait_for_the_legacy_stream(name: str) -> None:
+    """Measured: tests/hardware/order.cu."""
+    order = Order(complete=True)
+    legacy, a, _, _ = streams(context())
+    work = enqueue(order, legacy)
+    mark(order, a, name)
+    order.finish_stream(a)
+    assert not order.is_done(work)
+    enqueue(order, a)
+    order.finish_stream(a)
+    assert order.is_done(work)
+
+
 def test_a_wait_for_a_blocking_stream_is_none_for_later_work_on_the_legacy_stream() -> None:
     """Measured: tests/hardware/order.cu."""
     order = Order(complete=True)

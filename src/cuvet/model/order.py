@@ -81,18 +81,18 @@ class Order:
         """Numbers of destroyed streams with unfinished work, oldest first."""
 
     def enqueue(self, call: Call, stream: Stream) -> None:
-        """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known. Blocking streams do not wait
-        for records and waits on the legacy stream, only for its work."""
+        """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known. Records and waits on the legacy
+        stream and on blocking ones do not make one wait for the other: only work does."""
         if stream.context is None or not stream.alive:
             return
         timeline = self._timeline(stream)
-        self._take_over(stream, timeline)
-        if stream.legacy and not is_work(call.entry_point):
-            return
+        waits = is_work(call.entry_point) or not self._complete
+        if waits:
+            self._take_over(stream, timeline)
         number = stream.number
         count = self._given[number] = self._given.get(number, 0) + 1
         timeline.clock[number] = count
-        if stream.legacy and timeline.worked is not timeline.clock:
+        if stream.legacy and waits and timeline.worked is not timeline.clock:
             timeline.worked = dict(timeline.clock)
         call.position = (number, count)
         if stream.blocking:
@@ -106,9 +106,16 @@ class Order:
         if stream is None or stream.context is None or not stream.alive:
             return None
         timeline = self._timeline(stream)
-        self._take_over(stream, timeline)
         self._drop_done(timeline.clock)
-        return None if self._uncertain(stream, timeline) else dict(timeline.clock)
+        if self._uncertain(stream, timeline):
+            return None
+        clock, order = dict(timeline.clock), _order(stream.context)
+        if stream.legacy:
+            _join(clock, order.blocking)
+        elif stream.blocking and order.legacy is not None and order.legacy.timeline is not None:
+            _join(clock, order.legacy.timeline.worked)
+        self._drop_done(clock)
+        return clock
 
     def wait(self, stream: Stream, clock: Clock | None) -> None:
         """The next work on ``stream`` (the wait itself) and all later comes after ``clock`` (None: after nobody knows what)."""
