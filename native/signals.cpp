@@ -2,7 +2,6 @@
 // functions that set handlers and masks are ours. Without, they do what the C library's do.
 #include "signals.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,7 +11,6 @@
 #include <cstdint>
 
 #include "guard.h"
-#include "loader.h"
 
 extern "C" int __sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept;
 
@@ -127,12 +125,7 @@ EXPORT int sigaction(int signal, const struct sigaction* action, struct sigactio
 }
 
 EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
-    using Signal = sighandler_t (*)(int, sighandler_t);
-    static std::atomic<Signal> real;
-    if (number != SIGSEGV || !cuvet::wants_guard()) {
-        if (!real.load()) real.store(reinterpret_cast<Signal>(cuvet::real_dlsym(RTLD_NEXT, "signal")));
-        return real.load()(number, handler);
-    }
+    if (number != SIGSEGV || !cuvet::wants_guard()) return ssignal(number, handler);  // the same by another name
     struct sigaction action = {}, old = {};
     action.sa_handler = handler;
     action.sa_flags = SA_RESTART;

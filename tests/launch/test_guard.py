@@ -307,3 +307,19 @@ def test_a_handler_that_is_set_past_the_c_library_ends_the_guarding(run) -> None
     }""")
     assert (ran.returncode, ran.told) == (0, [])
     assert any("SIGSEGV" in each for each in ran.report.not_checked)
+
+
+def test_a_program_that_fails_is_told_of_system_calls(run) -> None:  # type: ignore[no-untyped-def]
+    """The kernel says EFAULT where the host's code would fault. After a wait it does not."""
+    ran = run("""
+    #include <errno.h>
+    int main(void) {
+        prepare();
+        fetch();
+        CHECK(write(1, (void *)pinned, 1) == -1 && errno == EFAULT);
+        cuStreamSynchronize(stream);
+        CHECK(write(1, (void *)pinned, 1) == 1);
+        return 1;
+    }""")
+    assert (ran.returncode, ran.told) == (1, [])
+    assert any("EFAULT" in hint for hint in ran.report.hints)

@@ -372,4 +372,8 @@ def test_the_shim_exports_driver_libraries_and_hooks_and_nothing_else() -> None:
         "dlsym",
         "dlclose",
         "prctl",
+        "pthread_sigmask",
+        "sigaction",
+        "signal",
+        "sigprocmask",
     }

@@ -21,6 +21,8 @@ def hints(
 ) -> Iterator[str]:
     """What would give names and lines to the frames that have none (``nameless``), and what ``--leaks`` would tell."""
     yield from filter(None, (advice(recording.modules) if nameless else None, generated.hint()))
+    if recording.is_guarded and failed:
+        yield "--guard makes system calls on memory that work in flight uses fail with EFAULT: see whether the program fails without it"
     ended = int(recording.header["end"]) == End.EXITED
     if model is not None and not leaks and not failed and ended and (kinds := _left(model)):
         yield f"{kinds} were never ended: --leaks says where they were made"
