@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from cuvet.model import Arguments, Model
@@ -111,3 +113,111 @@ def test_a_batch_with_several_attributes_is_judged_by_what_it_writes(cu: Drive) 
     assert said(cu) == []
     cu.cuMemcpyBatchAsync(words(memory), words(other), words(64), 1, STREAM, words(0), 2, b)
     assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
+def captured(cu: Drive, stream: int, memory: int) -> int:
+    """An executable graph whose node sets 64 bytes of ``memory``."""
+    cu.cuStreamBeginCapture(stream, 2)
+    cu.cuMemsetD8Async(memory, 0, 64, stream)
+    return int(cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0))
+
+
+def test_a_launched_graph_touches_what_was_captured(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    executable = captured(cu, a, memory)
+    cu.cuMemsetD8Async(memory + 64, 1, 64, a)
+    cu.cuGraphLaunch(executable, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory + 63, 1, 64, a)
+    assert said(cu) == [("race-between-streams", ["cuGraphLaunch", "cuMemsetD8Async"])]
+
+
+def test_launches_of_one_executable_graph_come_after_each_other(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAllocAsync(4096, 0)
+    cu.cuCtxSynchronize()
+    executable = captured(cu, a, memory)
+    cu.cuMemsetD8Async(memory, 1, 4096, a)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuGraphLaunch(executable, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == []
+
+
+def test_launches_of_two_graphs_race(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    first, second = captured(cu, a, memory), captured(cu, a, memory)
+    cu.cuGraphLaunch(first, a)
+    cu.cuGraphLaunch(second, b)
+    assert said(cu) == [("race-between-streams", ["cuGraphLaunch", "cuMemsetD8Async", "cuMemsetD8Async"])]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cu, executable: cu.cuGraphExecMemsetNodeSetParams(executable, 1, 0, 0),
+        lambda cu, executable: cu.cuGraphNodeSetEnabled(executable, 1, 0),
+        lambda cu, executable: cu.cuGraphExecUpdate(executable, cu.cuGraphCreate(0)),
+    ],
+    ids=["parameters", "switched off", "updated"],
+)
+def test_of_a_graph_that_was_changed_nothing_is_known(cu: Drive, change: Callable[[Drive, int], int]) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    executable = captured(cu, a, memory)
+    change(cu, executable)
+    cu.cuMemsetD8Async(memory, 1, 4096, a)
+    cu.cuGraphLaunch(executable, b)
+    assert said(cu) == []
+
+
+def test_a_graph_is_told_with_the_free_of_what_it_uses(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAllocAsync(4096, 0)
+    cu.cuCtxSynchronize()
+    cu.cuGraphLaunch(captured(cu, a, memory), a)
+    cu.cuMemFreeAsync(memory, b)
+    assert said(cu) == [("memory-free-unordered", ["cuGraphLaunch"])]
+
+
+def forked(cu: Drive) -> tuple[int, int, int]:
+    """Two streams of a capture, and memory."""
+    a, b, event, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2), cu.cuMemAlloc(4096)
+    cu.cuStreamBeginCapture(a, 2)
+    cu.cuEventRecord(event, a)
+    cu.cuStreamWaitEvent(b, event, 0)
+    return a, b, memory
+
+
+def test_nodes_that_no_edge_orders_race(cu: Drive) -> None:
+    a, b, memory = forked(cu)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == [("race-in-graph", ["cuMemsetD8Async"])]
+
+
+def test_a_node_comes_after_those_before_the_fork(cu: Drive) -> None:
+    a, b, memory = forked(cu)
+    event = cu.cuEventCreate(2)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    cu.cuEventRecord(event, a)
+    cu.cuMemsetD8Async(memory + 64, 0, 64, a)
+    cu.cuStreamWaitEvent(b, event, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory, 0, 65, b)
+    assert said(cu) == [("race-in-graph", ["cuMemsetD8Async"])]
+
+
+def test_nodes_whose_dependencies_the_program_sets_are_not_judged(cu: Drive) -> None:
+    a, b, memory = forked(cu)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuStreamUpdateCaptureDependencies(a, words(1), 0, 1, 1)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == []
+
+
+def test_work_in_a_capture_does_not_race_with_work_outside(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuStreamBeginCapture(a, 2)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == []

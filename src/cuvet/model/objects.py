@@ -10,6 +10,7 @@ from cuvet.catalog.roles import Kind
 if TYPE_CHECKING:
     from cuvet.model.call import Call
     from cuvet.model.order import Clock, ContextOrder, Timeline
+    from cuvet.model.touches import Touch, Touches
 
 
 DISABLE_TIMING, INTERPROCESS = 2, 4
@@ -132,6 +133,17 @@ class Capture:
     """Memory was allocated or freed in it: see ``Graph.allocates``."""
     unfreed: set[Allocation] = field(default_factory=set)
     """Memory that was allocated in it and not freed in it."""
+    touches: Touches | None = None
+    """What its nodes touch, if races are looked for."""
+    rearranged: bool = False
+    """The program set what later nodes depend on (cuStreamUpdateCaptureDependencies): their order is not known."""
+
+    def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
+        """Whether the captured work at ``position`` comes, or may come, before what ``stream`` captures now."""
+        number, work = position
+        reached = self.reached.get(stream, {})
+        known = any(other.number == number and count >= work for other, count in reached.items())
+        return known or number == stream.number or self.rearranged
 
     @property
     def unjoined(self) -> tuple[Stream, ...]:
@@ -255,6 +267,8 @@ class Graph(Object):
     """It released references to a user object that it was never given."""
     conditions: dict[int, Call] = field(default_factory=dict)
     """Conditional handles that were made for it, each with the call that did."""
+    touches: tuple[Touch, ...] = ()
+    """What its captured nodes touch, as far as that is known."""
 
     @property
     def unique(self) -> bool:
@@ -304,6 +318,10 @@ class GraphExec(Object):
     """A launch certainly leaves memory allocated."""
     holds: Call | None = None
     """The launch of which memory is still allocated, as far as that is certain."""
+    touches: tuple[Touch, ...] = ()
+    """What its nodes touch, as far as that is known."""
+    clock: Clock | None = None
+    """Work that is done when ``last_launch`` is; None: not known."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

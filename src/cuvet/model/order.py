@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Protocol
 
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Verb
 from cuvet.model.call import Call
-from cuvet.model.objects import Context, Stream
+from cuvet.model.objects import Context, GraphExec, Stream
 
 Clock = dict[int, int]
 
@@ -66,6 +67,29 @@ class ContextOrder:
     left_behind: Clock = field(default_factory=dict)
     left_uncertain: bool = False
     uncertain: bool = False
+
+
+class Before(Protocol):
+    """Says what comes before what: ``Order``, or a capture."""
+
+    def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
+        """Whether work at ``position`` comes, or may come, before work that ``stream`` is given now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterLaunch:
+    """Of the next launch of ``executable``, which comes after its previous launches too, on whatever stream they were ("ordered behind both
+    any previous work in this stream and any previous launches of this executable graph": CUDA Driver API, cuGraphLaunch)."""
+
+    order: Order
+    executable: GraphExec
+
+    def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
+        """As that of ``Order``."""
+        launched, (number, count) = self.executable, position
+        if launched.last_launch is not None and (launched.clock is None or launched.clock.get(number, 0) >= count):
+            return True
+        return self.order.is_before(position, stream)
 
 
 class Order:

@@ -8,12 +8,12 @@ access is ordered with those before it on its stream.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from cuvet.model.call import Call
 from cuvet.model.objects import Allocation, Function, HostMemory, Stream
-from cuvet.model.order import Order
+from cuvet.model.order import Before, Order
 
 Memory = Allocation | HostMemory
 
@@ -38,6 +38,8 @@ class Touch:
     row: int = 0
     pitch: int = 0
     launch: tuple[Function, bytes] | None = None
+    node: Call | None = field(default=None, compare=False)
+    """Of work in a graph: the call that was captured."""
 
     def collides(self, other: Touch) -> bool:
         """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two
@@ -73,11 +75,17 @@ class Touch:
 
 
 class Access(NamedTuple):
-    """``touch`` by ``call``, whose work is on ``stream``."""
+    """``touch`` by ``call``, whose work is on ``stream``. ``captured``: its position in a capture, instead of the call's own."""
 
     touch: Touch
     call: Call
     stream: Stream
+    captured: tuple[int, int] | None = None
+
+    @property
+    def position(self) -> tuple[int, int] | None:
+        """Number of the stream, and which work it is there."""
+        return self.captured or self.call.position
 
 
 @dataclass(slots=True)
@@ -90,7 +98,7 @@ class Touches:
     _telling: list[Call] = field(default_factory=list)
     """Work in flight that writes what the host may wait for."""
 
-    def races(self, touches: Sequence[Touch], stream: Stream, order: Order) -> Iterator[tuple[Touch, Access]]:
+    def races(self, touches: Sequence[Touch], stream: Stream, order: Before) -> Iterator[tuple[Touch, Access]]:
         """The accesses that collide with ``touches`` of work that ``stream`` is about to be given, and that nothing orders before it: for
         each of them the newest of each stream."""
         for touch in touches:
@@ -98,13 +106,15 @@ class Touches:
                 if number != stream.number and not _ordered(accesses, stream, order):
                     yield from _first_race(touch, accesses, stream, order)
 
-    def add(self, call: Call, stream: Stream, touches: Sequence[Touch]) -> None:
-        """``call`` gives its work to ``stream``."""
+    def add(
+        self, call: Call, stream: Stream, touches: Sequence[Touch], captured: tuple[int, int] | None = None
+    ) -> None:
+        """``call`` gives its work to ``stream``; in a capture, where this is its position."""
         self._added += len(touches)
         for touch in touches:
             accesses = self._accesses.setdefault(touch.memory, {}).setdefault(stream.number, {})
             accesses.pop(touch, None)
-            accesses[touch] = Access(touch, call, stream)
+            accesses[touch] = Access(touch, call, stream, captured)
             if len(accesses) > MOST:
                 del accesses[next(iter(accesses))]
 
@@ -146,6 +156,11 @@ class Touches:
             if not streams:
                 del self._accesses[memory]
 
+    def of_nodes(self) -> tuple[Touch, ...]:
+        """Those of a capture: of the nodes that it made. What several do is there once."""
+        each = (access for streams in self._accesses.values() for one in streams.values() for access in one.values())
+        return tuple(dict.fromkeys(replace(access.touch, argument=None, node=access.call) for access in each))
+
     def extent(self) -> object:
         """How much is remembered."""
         return sum(len(accesses) for streams in self._accesses.values() for accesses in streams.values())
@@ -160,17 +175,17 @@ def _may_be_done(call: Call, order: Order) -> bool:
     return call.position is None or order.may_be_done(call.position)
 
 
-def _ordered(accesses: dict[Touch, Access], stream: Stream, order: Order) -> bool:
+def _ordered(accesses: dict[Touch, Access], stream: Stream, order: Before) -> bool:
     """Whether all of them come before what ``stream`` is given next: if the newest does, all do."""
-    newest = next(reversed(accesses.values())).call
-    return newest.position is None or order.is_before(newest.position, stream)
+    position = next(reversed(accesses.values())).position
+    return position is None or order.is_before(position, stream)
 
 
 def _first_race(
-    touch: Touch, accesses: dict[Touch, Access], stream: Stream, order: Order
+    touch: Touch, accesses: dict[Touch, Access], stream: Stream, order: Before
 ) -> Iterator[tuple[Touch, Access]]:
     for access in reversed(accesses.values()):
-        position = access.call.position
+        position = access.position
         if touch.collides(access.touch) and position is not None and not order.is_before(position, stream):
             yield touch, access
             return

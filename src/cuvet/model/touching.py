@@ -1,4 +1,4 @@
-"""Which memory the work of a call touches (``Touch``): that of copies, sets and kernels."""
+"""Which memory the work of a call touches (``Touch``): that of copies, sets, kernels and captured graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuvet.kernels.use import ANY, KernelUse, Span
 from cuvet.model.accesses import BATCHES, COPIES, SETS, accesses
 from cuvet.model.call import Arguments, Call
 from cuvet.model.naming import member
-from cuvet.model.objects import Function
+from cuvet.model.objects import Function, GraphExec, Object
 from cuvet.model.touches import Memory, Touch
 from cuvet.model.view import ModelView
 
@@ -21,6 +21,7 @@ SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
 """Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
 Driver API, cuMemcpyPeer): they race with nothing."""
 
+_LAUNCHED = (Kind.FUNCTION, Kind.KERNEL, Kind.GRAPH_EXEC)
 _AXES = ("X", "Y", "Z")
 _WORD = 8
 
@@ -47,7 +48,7 @@ class Kernels(Protocol):
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
     copies = (COPIES | SETS | BATCHES) - SERIALIZED
-    return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=(Kind.FUNCTION, Kind.KERNEL))
+    return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=_LAUNCHED)
 
 
 def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
@@ -57,8 +58,12 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
     if asked is not call:
         if call.entry_point.name in COPIES | SETS | BATCHES:
             found = tuple(_copied(call, model))
+        elif call.arguments is not None:
+            found = tuple(_used(call, model))
         else:
-            found = tuple(_used(call, model)) if call.arguments is not None else ()
+            executable = _launched(call, model)
+            nodes = executable.touches if isinstance(executable, GraphExec) else ()
+            found = tuple(touch for touch in nodes if touch.memory.alive)
         _newest[0] = call, found
     return found
 
@@ -84,8 +89,7 @@ def memory_at(model: ModelView, address: int) -> Memory | None:
 
 def _used(call: Call, model: ModelView) -> Iterator[Touch]:
     """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to."""
-    named = (model.object_named(call, role) for role in call.entry_point.roles if role.verb is Verb.LAUNCHES)
-    function, arguments = next(named, None), call.arguments
+    function, arguments = _launched(call, model), call.arguments
     if not isinstance(function, Function) or arguments is None:
         return
     pointers = _pointers(arguments, model)
@@ -104,6 +108,11 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
             yield Touch(memory, start, None, None, argument, launch=launch)
     for (memory, writes), (start, end) in _hulls(spans or (), model).items():
         yield Touch(memory, start, end, writes, argument, launch=launch)
+
+
+def _launched(call: Call, model: ModelView) -> Object | None:
+    named = (model.object_named(call, role) for role in call.entry_point.roles if role.verb is Verb.LAUNCHES)
+    return next(named, None)
 
 
 def _hulls(spans: Iterable[Span], model: ModelView) -> dict[tuple[Memory, bool], tuple[int, int]]:

@@ -10,7 +10,8 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import Call, SeenHandle
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import role_on, words_named
-from cuvet.model.objects import Allocation, Capture, Context, HostMemory, MemoryPool, Object, Stream
+from cuvet.model.objects import Allocation, Capture, Context, GraphExec, HostMemory, MemoryPool, Object, Stream
+from cuvet.model.order import AfterLaunch, Before
 
 if TYPE_CHECKING:
     from cuvet.model.ledger import Ledger
@@ -279,7 +280,9 @@ class ModelView:
     def ordered_after(self, call: Call, stream: Stream, earlier: Call) -> bool:
         """Whether work enqueued now on ``stream`` is known to run after ``earlier``, or may be for all we know: False means that there is
         certainly no order."""
-        return earlier.position is None or stream.capture is not None or self.order.is_before(earlier.position, stream)
+        if earlier.position is None or stream.capture is not None:
+            return True
+        return self._before(call).is_before(earlier.position, stream)
 
     def in_use(self, touch: Touch) -> tuple[Access, ...]:
         """What work in flight collides with ``touch`` by code of the host, as far as it is certain that the host has not been told that it
@@ -298,9 +301,16 @@ class ModelView:
         memory = access.touch.memory
         return use.tells if use is not None else isinstance(memory, HostMemory) or memory.variant == "managed"
 
-    def races(self, stream: Stream, touches: Sequence[Touch]) -> Iterator[tuple[Touch, Access]]:
-        """What races with work that ``stream`` is about to be given and that touches this memory; nothing unless races are looked for."""
-        return iter(()) if self.touches is None else self.touches.races(touches, stream, self.order)
+    def races(self, call: Call, stream: Stream, touches: Sequence[Touch]) -> Iterator[tuple[Touch, Access]]:
+        """What races with the work of ``call``, which ``stream`` is about to be given and which touches this memory; nothing unless races
+        are looked for."""
+        return iter(()) if self.touches is None else self.touches.races(touches, stream, self._before(call))
+
+    def _before(self, call: Call) -> Before:
+        """What comes before the work of ``call``."""
+        role = next((role for role in call.entry_point.roles if role.verb is Verb.LAUNCHES), None)
+        launched = self.object_named(call, role) if role is not None and role.kind is Kind.GRAPH_EXEC else None
+        return AfterLaunch(self.order, launched) if isinstance(launched, GraphExec) else self.order
 
     def finished(self, earlier: Call) -> bool:
         """Whether the host is known to have waited for that work."""

@@ -2,24 +2,76 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model import Call, Function, ModelView
-from cuvet.model.touches import Touch
+from typing import NamedTuple
+
+from cuvet.catalog.roles import Verb
+from cuvet.model import Call, Function, ModelView, Object, Stream
+from cuvet.model.touches import Access, Touch
 from cuvet.model.touching import parameters_into
+from cuvet.rules.rule import CallRule, Violation
+
+
+class MissingEdge(NamedTuple):
+    """What should order the second access after the first: why it does not, what would, and the calls that seem to make it."""
+
+    because: tuple[str, ...]
+    fix: str
+    calls: tuple[tuple[str, Call], ...] = ()
+
+
+def race(
+    rule: type[CallRule],
+    call: Call,
+    model: ModelView,
+    stream: Stream,
+    touch: Touch,
+    access: Access,
+    missing: MissingEdge,
+) -> Violation:
+    """The work of ``call``, on ``stream``, races with that of ``access``. Of a launched graph, its node is named."""
+    memory, other, first = touch.memory, access.stream, access.touch
+    this, that = _of_graph(call, touch, model), _of_graph(access.call, first, model)
+    nodes = ((f"{work(node, model)} was captured", node) for node in (first.node, touch.node) if node is not None)
+    return Violation(
+        rule=rule,
+        message=f"{this} {does(touch)} {memory.name} on {stream.name} while {that} {does(first)} it on {other.name}, "
+        "and nothing orders the two",
+        objects=(memory, other, stream),
+        argument=touch.argument,
+        because=(
+            f"{this} on {stream.name} {does(touch)} {extent(touch)}{through(touch.node or call, touch, model)}",
+            f"{that} on {other.name} {does(first)} {extent(first)}{through(first.node or access.call, first, model)}",
+            *missing.because,
+        ),
+        help=missing.fix,
+        earlier=((f"{work(access.call, model)} on {other.name}", access.call), *nodes, *missing.calls),
+    )
+
+
+def _of_graph(call: Call, touch: Touch, model: ModelView) -> str:
+    """The work of the call; of a launch of a graph, its node that touches the memory."""
+    if touch.node is None:
+        return work(call, model)
+    executable = _launched(call, model)
+    return work(touch.node, model) + (f" in {executable.name}" if executable is not None else "")
 
 
 def work(call: Call, model: ModelView) -> str:
     """``kernel saxpy``, or the name of the function that was called."""
     function = _launched(call, model)
-    name = "" if function is None else (model.kernels and model.kernels.name(function)) or function.symbol
+    name = (
+        ""
+        if not isinstance(function, Function)
+        else (model.kernels and model.kernels.name(function)) or function.symbol
+    )
     return f"kernel {name}" if name else call.asked
 
 
-def _launched(call: Call, model: ModelView) -> Function | None:
+def _launched(call: Call, model: ModelView) -> Object | None:
+    """The kernel or executable graph that the call launches; None of another call."""
     for role in call.entry_point.roles:
-        if role.verb is Verb.LAUNCHES and role.kind in (Kind.FUNCTION, Kind.KERNEL):
-            found = model.object_named(call, role)
-            return found if isinstance(found, Function) else None
+        if role.verb is Verb.LAUNCHES:
+            return model.object_named(call, role)
     return None
 
 
@@ -43,6 +95,6 @@ def through(call: Call, touch: Touch, model: ModelView) -> str:
     function, numbers = _launched(call, model), parameters_into(call, touch.memory)
     if not numbers:
         return ""
-    types = model.kernels.parameters(function) if function is not None and model.kernels is not None else ()
+    types = model.kernels.parameters(function) if isinstance(function, Function) and model.kernels else ()
     each = (f"{number} ({types[number]})" if number < len(types) else str(number) for number in numbers)
     return f" through argument{'s' if len(numbers) > 1 else ''} {' or '.join(each)}"

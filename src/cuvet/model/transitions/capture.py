@@ -63,6 +63,13 @@ def _into(model: Model, call: Call, handle: int) -> None:
             adds_to(model, stream.capture, graph)
 
 
+@after_roles("cuStreamUpdateCaptureDependencies")
+def rearrange(model: Model, call: Call, outcome: Outcome) -> None:
+    stream = _stream(model, call)
+    if stream is not None and stream.capture is not None:
+        stream.capture.rearranged = True
+
+
 def adds_to(model: Model, capture: Capture, graph: Graph) -> None:
     """``capture`` adds its nodes to ``graph``."""
     capture.graph, graph.captured = graph, True

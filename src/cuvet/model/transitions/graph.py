@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from cuvet.catalog import driver
 from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import CRASH
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     from cuvet.model.model import Model
     from cuvet.model.view import ModelView
 
+_CHANGE_NODES = tuple(
+    entry_point.name
+    for entry_point in driver().entry_points
+    if re.fullmatch(r"cuGraph\w*Node(SetParams|SetEnabled)|cuGraphDestroyNode", entry_point.name)
+)
 _NEVER_ENDS = 1 << 62
 """References."""
 
@@ -104,6 +111,7 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.original = original
         made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
+        made.touches = original.touches
 
 
 @after_roles("cuGraphNodeFindInClone")
@@ -128,6 +136,9 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         model.graphs_allocate |= capture.allocates
         graph.allocates |= capture.allocates
         graph.captured_unfreed |= bool(capture.unfreed)
+        if capture.begun_by.name == "cuStreamBeginRecaptureToGraph":
+            graph.touches = ()
+        graph.touches += () if capture.touches is None else capture.touches.of_nodes()
 
 
 def _ended_capture(model: Model, call: Call) -> Capture | None:
@@ -149,12 +160,22 @@ def launch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     found = model.object_of(call, call.entry_point.index[role.parameter], Kind.GRAPH_EXEC)
     stream = model.stream_on(call)
     if isinstance(found, GraphExec):
+        if stream is not None and found.last_launch is not None:
+            model.order.wait(stream, found.clock)
         if frees_memory(found):
             forget_held(model)
         found.last_launch, found.stream = call, stream
         found.holds = call if found.leaves_memory else None
     if model.graphs_wait and stream is not None:
         model.order.doubt(stream)
+
+
+@after_roles("cuGraphLaunch")
+def launched(model: Model, call: Call, outcome: Outcome) -> None:
+    """The next launch comes after this one, on whatever stream."""
+    found = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH_EXEC)
+    if isinstance(found, GraphExec):
+        found.clock = model.order.record(found.stream)
 
 
 @after_roles(
@@ -178,6 +199,7 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
         made.types, made.unique = node_types(graph), graph.unique
+        made.touches = () if graph.unique else graph.touches
         made.leaves_memory = leaves_memory(graph) and not frees_before(made)
 
 
@@ -187,6 +209,20 @@ def update(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(found, GraphExec):
         found.events = graph.events if isinstance(graph, Graph) else ()
+        found.touches = graph.touches if isinstance(graph, Graph) and not graph.unique else ()
+
+
+@after_roles(*_CHANGE_NODES)
+def change_node(model: Model, call: Call, outcome: Outcome) -> None:
+    """What the node touches now is not followed: of the graph, and of all graphs if it is not known which, nothing is known any more."""
+    if "hGraphExec" in call.entry_point.index:
+        changed = [model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)]
+    else:
+        node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
+        changed = [*model.objects(Kind.GRAPH)] if node is None or node.parent is None else [node.parent]
+    for each in changed:
+        if isinstance(each, Graph | GraphExec):
+            each.touches = ()
 
 
 @after_roles("cuGraphExecNodeSetParams", "cuGraphExecEventRecordNodeSetEvent", "cuGraphExecEventWaitNodeSetEvent")

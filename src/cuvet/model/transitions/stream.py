@@ -10,8 +10,9 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.accesses import COPIES, WRITES
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
-from cuvet.model.objects import Allocation, Event, Stream
+from cuvet.model.objects import Allocation, Capture, Event, Stream
 from cuvet.model.order import is_work
+from cuvet.model.touches import Touches
 from cuvet.model.touching import SERIALIZED, touched, touches_memory
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
@@ -49,6 +50,7 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if stream.capture is not None:
         if is_work(call.entry_point):
             capture.enqueue(stream.capture, stream)
+            touch_in_capture(model, call, stream, stream.capture)
         stream.capture.allocates |= manages_memory(call.entry_point)
         return
     touch_memory(model, call, stream)
@@ -71,6 +73,14 @@ def touch_memory(model: Model, call: Call, stream: Stream) -> None:
                 use_memory(model, call, stream, touch.memory)
     if model.touches is not None and call.name in WRITES:
         model.touches.tell(call)
+
+
+def touch_in_capture(model: Model, call: Call, stream: Stream, captured: Capture) -> None:
+    """The node that was captured on ``stream`` is remembered with what it touches."""
+    if model.touches is not None and touches_memory(call.entry_point):
+        captured.touches = captured.touches or Touches()
+        position = (stream.number, captured.works[stream])
+        captured.touches.add(call, stream, touched(call, model), position)
 
 
 def forget_touches(model: Model) -> None:

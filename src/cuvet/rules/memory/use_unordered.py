@@ -92,7 +92,7 @@ cu.cuMemFree(memory)
             origin, made = memory.stream, memory.created_by
             if origin is None or made is None or origin is stream or model.ordered_after(call, stream, made):
                 continue
-            if any(access.stream is origin for _, access in model.races(stream, touches)):
+            if any(access.stream is origin for _, access in model.races(call, stream, touches)):
                 continue  # which the race of the two streams is about
             yield Violation(
                 rule=cls,

@@ -1,12 +1,11 @@
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView, Stream
-from cuvet.model.touches import Access, Touch
+from cuvet.model.touches import Access
 from cuvet.model.touching import touched, touches_memory
 from cuvet.rules.rule import CallRule, Violation
-from cuvet.rules.works import does, extent, through, work
+from cuvet.rules.works import MissingEdge, race, work
 
 _OF_RUNTIME = ("cudaEventRecord", "cudaStreamWaitEvent")
 _OF_DRIVER = ("cuEventRecord", "cuStreamWaitEvent")
@@ -22,7 +21,8 @@ class RaceBetweenStreams(CallRule):
     limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes, and only
       where its argument points exactly to the begin of that. If some threads of a kernel can be followed, the range from the first
       to the last is judged; else only the place that its argument points to. Order that is made without CUDA (polling of mapped
-      memory, memory operations on streams) is not seen; streams that use it are not judged. Work in graphs is not judged.
+      memory, memory operations on streams) is not seen; streams that use it are not judged. Of a graph, the nodes that were captured
+      count, as long as no call changes a node.
     """
 
     code = "CV441"
@@ -187,48 +187,20 @@ cu.cuCtxSynchronize()
         if stream is None or stream.capture is not None or not stream.alive:
             return
         told: set[Call] = set()
-        for touch, access in model.races(stream, touched(call, model)):
+        for touch, access in model.races(call, stream, touched(call, model)):
             if access.call not in told:
                 told.add(access.call)
-                yield _race(cls, call, model, stream, touch, access)
+                this, that = work(call, model), work(access.call, model)
+                missing = _missing_edge(this, that, call, stream, access)
+                yield race(cls, call, model, stream, touch, access, missing)
 
 
-def _race(
-    rule: type[CallRule], call: Call, model: ModelView, stream: Stream, touch: Touch, access: Access
-) -> Violation:
-    memory, other = touch.memory, access.stream
-    this, that = work(call, model), work(access.call, model)
-    missing = _missing_edge(this, that, call, stream, access)
-    return Violation(
-        rule=rule,
-        message=f"{this} {does(touch)} {memory.name} on {stream.name} while {that} {does(access.touch)} it on {other.name}, "
-        "and nothing orders the two",
-        objects=(memory, other, stream),
-        argument=touch.argument,
-        because=(
-            f"{this} on {stream.name} {does(touch)} {extent(touch)}{through(call, touch, model)}",
-            f"{that} on {other.name} {does(access.touch)} {extent(access.touch)}{through(access.call, access.touch, model)}",
-            *missing.because,
-        ),
-        help=missing.fix,
-        earlier=((f"{that} on {other.name}", access.call), *missing.calls),
-    )
-
-
-class _Edge(NamedTuple):
-    """What should order the second access after the first: why it does not, the calls that seem to make it, and what would."""
-
-    because: tuple[str, ...]
-    fix: str
-    calls: tuple[tuple[str, Call], ...] = ()
-
-
-def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Access) -> _Edge:
+def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Access) -> MissingEdge:
     """``this`` and ``that``: the work of the call and that of the access, in words."""
     other = access.stream
     if other in stream.waited:
         wait, record, event = stream.waited[other]
-        return _Edge(
+        return MissingEdge(
             (f"{stream.name} waits for {event.name} as it was recorded before {that}, not after it",),
             f"record {event.name} on {other.name} after {that}, and then let {stream.name} wait for it",
             ((f"{event.name} is recorded on {other.name}", record), (f"{stream.name} waits for {event.name}", wait)),
@@ -236,12 +208,12 @@ def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Acce
     record_event, wait_event = _OF_RUNTIME if call.asked.startswith("cuda") else _OF_DRIVER
     if other.recorded is not None and other.recorded[0].time_ns > access.call.time_ns:
         record, event = other.recorded
-        return _Edge(
+        return MissingEdge(
             (f"{event.name} is recorded on {other.name} after {that}, but {stream.name} does not wait for it",),
             f"let {stream.name} wait for {event.name} ({wait_event}) before {this}",
             ((f"{event.name} is recorded on {other.name}", record),),
         )
-    return _Edge(
+    return MissingEdge(
         (f"no event is recorded on {other.name} after {that} for which {stream.name} waits", *_apart(stream, other)),
         f"record an event on {other.name} after {that} ({record_event}), and let {stream.name} wait for it "
         f"({wait_event}) before {this}",
