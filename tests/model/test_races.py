@@ -221,3 +221,34 @@ def test_work_in_a_capture_does_not_race_with_work_outside(cu: Drive) -> None:
     cu.cuStreamBeginCapture(a, 2)
     cu.cuMemsetD8Async(memory, 0, 64, a)
     assert said(cu) == []
+
+
+def test_a_stale_address_in_a_graph_is_told_also_if_it_was_handed_out_again(cu: Drive) -> None:
+    a, memory = cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    executable = captured(cu, a, memory)
+    cu.cuMemFree(memory)
+    assert cu.cuMemAlloc(4096, gives=memory) == memory
+    cu.cuGraphLaunch(executable, a)
+    assert said(cu) == [("graph-exec-memory-freed", ["cuMemsetD8Async"])]
+
+
+def test_memory_that_is_mapped_again_is_no_stale_address(cu: Drive) -> None:
+    a, address = cu.cuStreamCreate(1), cu.cuMemAddressReserve(1 << 21, 0, 0, 0)
+    properties = bytes(32)
+    handle = cu.cuMemCreate(1 << 21, properties, 0)
+    cu.cuMemMap(address, 1 << 21, 0, handle, 0)
+    executable = captured(cu, a, address)
+    cu.cuMemUnmap(address, 1 << 21)
+    cu.cuMemMap(address, 1 << 21, 0, handle, 0)
+    cu.cuGraphLaunch(executable, a)
+    assert said(cu) == []
+
+
+def test_a_kernel_without_ptx_whose_argument_points_into_freed_memory_is_not_accused(cu: Drive) -> None:
+    a, memory = cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    cu.cuStreamBeginCapture(a, 2)
+    launch(cu, a, memory + 8)
+    executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(a), 0)
+    cu.cuMemFree(memory)
+    cu.cuGraphLaunch(executable, a)
+    assert said(cu) == []

@@ -37,6 +37,9 @@ NEED_EVERY_CALL = {
 }
 """Programs of which something is found only with ``--record full``."""
 
+NEED_ACCESSES = {"graph-exec-memory-freed.invalid-0.py"}
+"""Of these only with ``--races``, as of those about races."""
+
 ONLY_ON_HARDWARE = {
     "array-wrong-kind",
     "graph-condition-unused",
@@ -93,8 +96,9 @@ def _needs_more(name: str, options: list[str]) -> bool:
     if name.startswith("race-with-host"):
         return "--guard" not in options
     every_call = {"full", "--races", "--guard"} & {*options}
+    about_races = name.startswith("race-") or name in NEED_ACCESSES
     races = {"--races", "--guard"} & {*options}
-    return (name in NEED_EVERY_CALL and not every_call) or (name.startswith("race-") and not races)
+    return (name in NEED_EVERY_CALL and not every_call) or (about_races and not races)
 
 
 @pytest.mark.parametrize(
