@@ -252,3 +252,22 @@ def test_a_kernel_without_ptx_whose_argument_points_into_freed_memory_is_not_acc
     cu.cuMemFree(memory)
     cu.cuGraphLaunch(executable, a)
     assert said(cu) == []
+
+
+def test_a_graph_that_may_wait_for_what_no_call_shows_is_not_judged(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    cu.cuStreamBeginCapture(b, 2)
+    cu.cuLaunchHostFunc(b, 1, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(b), 0)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    cu.cuGraphLaunch(executable, b)
+    assert said(cu) == []
+
+
+def test_nodes_that_may_wait_for_what_no_call_shows_are_not_judged(cu: Drive) -> None:
+    a, b, memory = forked(cu)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuLaunchHostFunc(a, 1, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == []

@@ -135,15 +135,15 @@ class Capture:
     """Memory that was allocated in it and not freed in it."""
     touches: Touches | None = None
     """What its nodes touch, if races are looked for."""
-    rearranged: bool = False
-    """The program set what later nodes depend on (cuStreamUpdateCaptureDependencies): their order is not known."""
+    uncertain: bool = False
+    """Its nodes may wait for what no call shows, or the program set what they depend on: their order is not known."""
 
     def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
         """Whether the captured work at ``position`` comes, or may come, before what ``stream`` captures now."""
         number, work = position
         reached = self.reached.get(stream, {})
         known = any(other.number == number and count >= work for other, count in reached.items())
-        return known or number == stream.number or self.rearranged
+        return known or number == stream.number or self.uncertain
 
     @property
     def unjoined(self) -> tuple[Stream, ...]:

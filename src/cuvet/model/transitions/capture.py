@@ -67,7 +67,7 @@ def _into(model: Model, call: Call, handle: int) -> None:
 def rearrange(model: Model, call: Call, outcome: Outcome) -> None:
     stream = _stream(model, call)
     if stream is not None and stream.capture is not None:
-        stream.capture.rearranged = True
+        stream.capture.uncertain = True
 
 
 def adds_to(model: Model, capture: Capture, graph: Graph) -> None:

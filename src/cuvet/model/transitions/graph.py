@@ -33,6 +33,7 @@ from cuvet.model.transitions.registry import after_roles, for_role, instead_of_r
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
+    from cuvet.model.touches import Touch
     from cuvet.model.view import ModelView
 
 _CHANGE_NODES = tuple(
@@ -199,7 +200,7 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
         made.types, made.unique = node_types(graph), graph.unique
-        made.touches = () if graph.unique else graph.touches
+        made.touches = _touches(model, graph)
         made.leaves_memory = leaves_memory(graph) and not frees_before(made)
 
 
@@ -209,7 +210,12 @@ def update(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(found, GraphExec):
         found.events = graph.events if isinstance(graph, Graph) else ()
-        found.touches = graph.touches if isinstance(graph, Graph) and not graph.unique else ()
+        found.touches = _touches(model, graph) if isinstance(graph, Graph) else ()
+
+
+def _touches(model: Model, graph: Graph) -> tuple[Touch, ...]:
+    """What a launch of the graph touches; nothing that can be judged if its nodes may wait for what no call shows."""
+    return () if graph.unique or model.graphs_wait else graph.touches
 
 
 @after_roles(*_CHANGE_NODES)

@@ -107,7 +107,7 @@ def doubt(model: Model, call: Call, outcome: Outcome) -> None:
     """The stream waits for something that no call shows."""
     stream = model.stream_on(call)
     if stream is not None and stream.capture is not None:
-        model.graphs_wait = True
+        model.graphs_wait = stream.capture.uncertain = True
     elif stream is not None:
         model.order.doubt(stream)
 
