@@ -763,6 +763,8 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
 }
 
 void Call::share_new(const Role& made, uint64_t address) {
+    constexpr uint64_t READ_ONLY = 8;  // flag of cuMemHostRegister: the pages may not be writable
+    if (made.action == Action::REGISTERS && words_[2] & READ_ONLY) return;
     for (const Role& role : roles_after(entry_point_)) {
         const bool is_mapped = made.kind == Kind::MEMORY && made.action == Action::REGISTERS;
         if (role.action != Action::REGISTERED_BYTES || role.kind != made.kind || is_mapped) continue;

@@ -282,8 +282,7 @@ void forget_guards() {
     const uint32_t count = range_count.exchange(0);
     for (uint32_t i = 0; i < count; i++) {
         Shared& shared = all_shared[ranges[i].shared.load(std::memory_order_relaxed)];
-        shared.access.store(OPEN);
-        apply(&shared);
+        if (shared.access.exchange(OPEN) != OPEN) apply(&shared);
     }
     for (Shared& shared : all_shared) shared.first.store(0, std::memory_order_relaxed);
     closed_count.store(0);
@@ -332,18 +331,20 @@ void open_named(Thread* thread, const EntryPoint& entry_point, const uint64_t* w
 
 void close_named(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t stream) {
     if (!range_count.load(std::memory_order_relaxed)) return;
-    if (!handles_faults()) {
-        stop_guarding();
-        return say_unguarded(thread, "sigaction");
-    }
-    bool known = false;
+    bool known = false, handled = true;
     each_word(thread, entry_point, words, [&](uint64_t word) {
         Shared* shared = find(word);
         if (!shared) return;
-        if (!known) learn_stream(stream);
-        known = true;
-        close(thread, shared, same_stream(stream));
+        if (!known) {
+            learn_stream(stream);
+            handled = handles_faults();
+            known = true;
+        }
+        if (handled) close(thread, shared, same_stream(stream));
     });
+    if (handled) return;
+    stop_guarding();
+    say_unguarded(thread, "sigaction");
 }
 
 void note_record(uint64_t event, uint64_t stream) {

@@ -323,3 +323,20 @@ def test_a_program_that_fails_is_told_of_system_calls(run) -> None:  # type: ign
     }""")
     assert (ran.returncode, ran.told) == (1, [])
     assert any("EFAULT" in hint for hint in ran.report.hints)
+
+
+def test_memory_that_is_registered_for_reading_stays_as_it_is(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""
+    #include <errno.h>
+    int main(void) {
+        int ends[2];
+        char *memory = mmap(0, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        prepare();
+        CHECK(cuMemHostRegister_v2(memory, 8192, 8) == 0);
+        CHECK(cuMemcpyHtoDAsync_v2(device, memory, 4096, stream) == 0);
+        cuStreamSynchronize(stream);
+        CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
+        CHECK(read(ends[0], memory, 1) == -1 && errno == EFAULT);
+        return cuMemHostUnregister(memory);
+    }""")
+    assert (ran.returncode, ran.told) == (0, [])
