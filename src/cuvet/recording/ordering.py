@@ -12,9 +12,9 @@ not older than the newest chunk (less ``SLACK_NS``, for threads that were interr
 
 Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
 the last work on each stream before the thread's next notable call of the driver (``is_notable`` is False for it): the others are counted
-and not decoded. Where races are looked for (``Recording.has_accesses``), all that touches memory is needed. Of calls of libraries without
-flags that are alike, in entry point, arguments and context, the first is delivered, and the first after each call that ended something:
-what they were given may have ended with it.
+and not decoded. (Where accesses are recorded, all work has a flag.) Of calls of libraries without flags that are alike, in entry point,
+arguments and context, the first is delivered, and the first after each call that ended something: what they were given may have ended
+with it.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -93,7 +93,6 @@ class EntryPoints:
         """A bit for each parameter through which the driver writes."""
         self.made, self.ended = np.zeros(len(self.makes), np.int8), np.zeros(len(self.makes), np.int8)
         self.allocates = np.zeros(len(self.makes), bool)
-        self.touches = np.zeros(len(self.makes), bool)
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
@@ -101,7 +100,6 @@ class EntryPoints:
             self.repeatable[number] = entry_point.api == "driver" and _is_repeatable(entry_point)
             self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
             self.made[number], self.ended[number] = made_by(entry_point), ended_by(entry_point)
-            self.touches[number] = entry_point.does(Verb.READS, Verb.WRITES, Verb.LAUNCHES)
             self.allocates[number] = any(role.verb is Verb.ALLOCATES for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
@@ -170,8 +168,6 @@ class Ordering:
         makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
         instants = np.where(makes, calls["returned"], calls["entered"])
         notable = (calls["flags"] & _NOTABLE != 0) | ((calls["status"] != 0) & (calls["status"] != NOT_READY))
-        if self.recording.has_accesses:
-            notable |= self.entry_points.touches[number] & known
         ended = np.sort(calls["entered"][self.entry_points.ends[number] & known])
         library = self.entry_points.library[number] & known
         notable[self._first_alike(batch, np.flatnonzero(library & ~notable), ended)] = True
