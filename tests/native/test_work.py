@@ -104,3 +104,24 @@ def test_memory_that_lives_for_a_short_time_is_judged(bench: Bench) -> None:
     {again} cuMemAlloc_v2(&other, 64); {launches} cuMemFree_v2(other); {again}"""
     bench.run(HEAD + PROGRAM.replace("%s", body), CUVET_RECORD="accesses")
     assert [each.name for each in analyze([bench.folder / "trace"]).findings] == ["race-between-streams"]
+
+
+MANY = f"""
+    handle module, kernel;
+    void *given[] = {{&memory, &flags, &memory}};
+    cuModuleLoadData(&module, "{STORE}");
+    cuModuleGetFunction(&kernel, module, "store");
+    for (; flags < 300; flags++) cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, first, given, 0);
+    flags = NUMBER;
+    cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, second, given, 0);"""
+
+
+@pytest.mark.parametrize(("number", "found", "left_out"), [(300, [], 45), (7, ["race-between-streams"], 44)])
+def test_launches_that_all_differ_are_not_all_followed(
+    bench: Bench, number: int, found: list[str], left_out: int
+) -> None:
+    """A race of one that is not followed is missed, and said to be."""
+    bench.run(HEAD + PROGRAM.replace("%s", MANY.replace("NUMBER", str(number))), CUVET_RECORD="accesses")
+    report = analyze([bench.folder / "trace"])
+    assert [each.name for each in report.findings] == found
+    assert f"{left_out} launches of store were not compared with other work: too many differ" in report.not_checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from cuvet.analysis.calls import RecordedCall
@@ -17,7 +18,11 @@ from cuvet.recording.records import Code
 from cuvet.recording.symbols import demangle, parameter_types
 
 _MOST_BYTES = 64 << 20
-_MOST_SPANS = 10_000
+_MOST_FOLLOWED = 10_000
+_MOST_FOLLOWED_OF_ONE = 256
+"""Launches of a kernel with other arguments, or in another geometry: each costs about as much as a thousand other calls."""
+_MOST_IN_VAIN = 4
+"""Launches of a kernel that could not be followed to their ends: then no others are."""
 
 
 class RecordedKernels:
@@ -28,6 +33,10 @@ class RecordedKernels:
         self._programs: dict[Object, Program | None] = {}
         self._uses: dict[Function, KernelUse | None] = {}
         self._spans: dict[tuple[Function, bytes, Dimensions, Dimensions], tuple[Span, ...] | None] = {}
+        self._followed: Counter[Function] = Counter()
+        self._in_vain: Counter[Function] = Counter()
+        self.left_out: Counter[str] = Counter()
+        """Launches of which it is not known what they touch, since there were too many that differ; by the symbol of the kernel."""
 
     def name(self, function: Function) -> str:
         """As C++ writes it."""
@@ -47,14 +56,19 @@ class RecordedKernels:
     def spans(
         self, function: Function, arguments: Arguments, grid: Dimensions, block: Dimensions
     ) -> tuple[Span, ...] | None:
-        """Of a launch. A program repeats most of its launches: each is followed once."""
+        """Of a launch. A program repeats most of its launches: each is followed once. Nothing if it is not followed since there were too
+        many others: that such a launch touches all that it might would be a guess."""
+        program = self._program(function)
+        if program is None or self._in_vain[function] >= _MOST_IN_VAIN:
+            return None
         key = (function, arguments.data, grid, block)
         if key not in self._spans:
-            program = self._program(function)
-            if len(self._spans) >= _MOST_SPANS:
-                self._spans.clear()
-            found = None if program is None else spans_of(program, function.symbol, arguments.each(), grid, block)
-            self._spans[key] = found
+            if self._followed[function] >= _MOST_FOLLOWED_OF_ONE or len(self._spans) >= _MOST_FOLLOWED:
+                self.left_out[function.symbol] += 1
+                return ()
+            found = self._spans[key] = spans_of(program, function.symbol, arguments.each(), grid, block)
+            self._followed[function] += 1
+            self._in_vain[function] = 0 if found is not None else self._in_vain[function] + 1
         return self._spans[key]
 
     def _program(self, function: Function) -> Program | None:

@@ -1,7 +1,7 @@
 """Reads the recording of one process: follows its calls and forks with the model, and says at the end what it found."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from cuvet.analysis.calls import Calls, RecordedCall, at, site_of
@@ -28,6 +28,7 @@ from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Skipped
 from cuvet.recording.short_lives import LeftOut
 from cuvet.recording.sites import Sites
+from cuvet.recording.symbols import demangle
 from cuvet.rules.afterwards import at_exit, explain_fault, explain_touch
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
@@ -183,11 +184,19 @@ class ProcessAnalysis:
                 if isinstance(violation.culprit, RecordedCall):
                     self.judge.report(violation.culprit, violation)
         self._count()
+        for symbol, count in self._left_out().items():
+            launches = counted(count, "launch", "launches")
+            self._say(f"{launches} of {demangle(symbol)} were not compared with other work: too many differ")
         for sentence in not_seen(self.recording):
             self._say(sentence)
         for name, count in self._unknown.items():
             calls = f"{counted(count, 'call')} of {name} {'was' if count == 1 else 'were'}"
             self._say(f"{calls} not judged: this cuvet does not know it")
+
+    def _left_out(self) -> Mapping[str, int]:
+        """Launches of which it was not looked what they touch, by symbol."""
+        kernels = self.model.kernels if self.model is not None else None
+        return kernels.left_out if isinstance(kernels, RecordedKernels) else {}
 
     def _flight(self) -> dict[int, Array]:
         """The flight recorder; empty if the file is not there any more."""

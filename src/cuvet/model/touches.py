@@ -19,6 +19,9 @@ Memory = Allocation | HostMemory
 
 MOST = 4096
 """Accesses of one memory that are remembered of a stream; of more, the oldest are forgotten."""
+MOST_OF_ALL = 8 * MOST
+"""Likewise of all memory together, but for ``FEWEST`` of each."""
+FEWEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class Touches:
             accesses = self._accesses.setdefault(touch.memory, {}).setdefault(stream.number, {})
             accesses.pop(touch, None)
             accesses[touch] = Access(touch, call, stream, captured)
-            if len(accesses) > MOST:
+            most = max(FEWEST, min(MOST, MOST_OF_ALL // len(self._accesses)))
+            while len(accesses) > most:
                 del accesses[next(iter(accesses))]
 
     def tell(self, call: Call) -> None:

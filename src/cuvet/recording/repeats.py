@@ -23,7 +23,7 @@ MOST_CALLS = 1 << 13
 """In a period."""
 _FEWEST = 64
 """Calls in which it is worth to look for a repetition."""
-_LONGEST = 512
+_LONGEST = 8192
 """Bytes of a record that can be like another."""
 _PAST = 1 << 15
 """Calls that are remembered: more than three of the longest periods."""
