@@ -329,7 +329,7 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
         flags.append("RESETS_WORKSPACE")
     if is_quick(row, before, after):
         flags.append("QUICK")
-    if any(fields["action"] in ("TOUCHES", "STREAM") for fields in before):
+    if any(role.verb in WORK and action_of(role, BEFORE) in ("TOUCHES", "STREAM") for role in entry_point.roles):
         flags.append("WORK")
     return flags
 

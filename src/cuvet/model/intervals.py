@@ -24,6 +24,10 @@ class Intervals(Generic[T]):
             return self._values[i]
         return None
 
+    def bounds(self) -> tuple[int, int] | None:
+        """Where the first interval begins and the last one ends; None if there is none."""
+        return (self._starts[0], self._ends[-1]) if self._starts else None
+
     def overlapping(self, start: int, end: int) -> list[T]:
         """The values that cover any part of [start, end), in order of address, each once in a row."""
         low, high = self._span(start, end)

@@ -39,6 +39,14 @@ class MemoryTable(Generic[M]):
         """The live range that holds ``address``, else the one that ended last; None if there was none."""
         return self._live.at(address) or self._dead.at(address)
 
+    def living_at(self, address: int) -> M | None:
+        """The live range that holds ``address``."""
+        return self._live.at(address)
+
+    def bounds(self) -> tuple[int, int] | None:
+        """Where the first live range begins and the last one ends; None if there is none."""
+        return self._live.bounds()
+
     def live_overlapping(self, address: int, size: int) -> list[M]:
         """Live ranges that share a byte with [address, address + size)."""
         return self._live.overlapping(address, address + max(size, 1))

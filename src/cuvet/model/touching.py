@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from struct import unpack_from
 from typing import Protocol
 
 from cuvet.catalog import EntryPoint
@@ -81,10 +82,8 @@ def _copied(call: Call, model: ModelView) -> Iterator[Touch]:
 
 def memory_at(model: ModelView, address: int) -> Memory | None:
     """Living memory of a device, or pinned, that holds the address."""
-    for found in (model.allocation_at(address), model.host_memory_at(address)):
-        if found is not None and found.alive:
-            return found
-    return None
+    found = model.living_memory_at(address)
+    return found if found is not None and found.alive else None
 
 
 def _used(call: Call, model: ModelView) -> Iterator[Touch]:
@@ -129,12 +128,11 @@ def _hulls(spans: Iterable[Span], model: ModelView) -> dict[tuple[Memory, bool],
 def _pointers(arguments: Arguments, model: ModelView) -> dict[tuple[int, int], tuple[int, Memory]]:
     """The words of the parameters that point to memory of CUDA, by parameter and offset: the address, and what it points to."""
     found = {}
+    low, high = model.bounds_of_memory()
     for parameter, data in enumerate(arguments.each()):
-        for offset in range(0, len(data) - _WORD + 1, _WORD):
-            address = int.from_bytes(data[offset : offset + _WORD], "little")
-            memory = memory_at(model, address) if address else None
-            if memory is not None:
-                found[parameter, offset] = (address, memory)
+        for place, address in enumerate(unpack_from(f"<{len(data) // _WORD}Q", data)):
+            if low <= address < high and (memory := memory_at(model, address)) is not None:
+                found[parameter, _WORD * place] = (address, memory)
     return found
 
 

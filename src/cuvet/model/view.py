@@ -371,6 +371,15 @@ class ModelView:
         """The pinned or registered host memory that holds the address: alive, else what was freed last; None if there was none."""
         return self.host_memory.at(address)
 
+    def living_memory_at(self, address: int) -> Allocation | HostMemory | None:
+        """The memory that holds the address and was not seen to end."""
+        return self.allocations.living_at(address) or self.host_memory.living_at(address)
+
+    def bounds_of_memory(self) -> tuple[int, int]:
+        """All such memory lies between these addresses; (0, 0) if there is none."""
+        bounds = [each for each in (self.allocations.bounds(), self.host_memory.bounds()) if each is not None]
+        return (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else (0, 0)
+
     def overlapping_allocations(self, address: int, size: int) -> list[Allocation]:
         """The live allocations that share bytes with the range, by address."""
         return self.allocations.live_overlapping(address, size)
