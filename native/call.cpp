@@ -478,8 +478,10 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
     const uint32_t pointers_bytes = pointer_count_ * 8u;
     const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
-    const uint32_t most_bytes =
-        bytes + most_input_bytes(entry_point_, words_) + (record_accesses ? most_argument_bytes(entry_point_) : 0);
+    KernelArguments given;
+    given.bytes = 0;
+    if (record_accesses && entry_point_.flags & COPIES_ARGUMENTS) find_arguments(thread_, entry_point_, words_, &given);
+    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) + given.bytes;
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;
     if (dropped_) return;
@@ -501,8 +503,8 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     memcpy(at += objects_bytes, fields.outputs, outputs_bytes);
     memcpy(at += outputs_bytes, pointers_, pointers_bytes);
     record->input_bytes = write_inputs(entry_point_, words_, structs_, at += pointers_bytes);
-    if (record_accesses && entry_point_.flags & COPIES_ARGUMENTS)
-        record->input_bytes += write_arguments(thread_, entry_point_, words_, at + record->input_bytes);
+    if (given.bytes) write_arguments(thread_, given, at + record->input_bytes);
+    record->input_bytes += given.bytes;
     publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
     record_ = record;
     begin_record(named_by(fields), fields.makes_one());

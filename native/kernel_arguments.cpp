@@ -77,35 +77,36 @@ int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS])
     return count;
 }
 
-uint32_t most_argument_bytes(const EntryPoint& entry_point) {
-    return entry_point.flags & COPIES_ARGUMENTS ? sizeof(InputField) + 8 + 4 * MOST_ARGUMENTS + MOST_PACKED : 0;
+void find_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, KernelArguments* found) {
+    const uint64_t function = launched_function(entry_point, words);
+    const bool given = entry_point.launch_extra != NO_PARAMETER;
+    found->parameter = entry_point.kernel_params;
+    found->list = words[entry_point.kernel_params];
+    found->packed = found->list || !given ? 0 : packed_arguments(thread, words[entry_point.launch_extra]);
+    found->bytes = 0;
+    found->count = function && (found->list || found->packed) ? parameters_of(function, found->parameters) : 0;
+    if (!found->count) return;
+    const KernelParameter& last = found->parameters[found->count - 1];
+    const uint32_t packed_bytes = padded(last.offset + last.bytes);
+    found->before = padded(4 + 4 * static_cast<uint32_t>(found->count));
+    if (packed_bytes <= MOST_PACKED) found->bytes = sizeof(InputField) + found->before + packed_bytes;
 }
 
-uint32_t write_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, char* at) {
-    const uint64_t function = launched_function(entry_point, words);
-    const uint64_t list = words[entry_point.kernel_params];
-    const bool given = entry_point.launch_extra != NO_PARAMETER;
-    const uint64_t packed = list || !given ? 0 : packed_arguments(thread, words[entry_point.launch_extra]);
-    KernelParameter parameters[MOST_ARGUMENTS];
-    const int count = function && (list || packed) ? parameters_of(function, parameters) : 0;
-    if (!count) return 0;
-    const KernelParameter& last = parameters[count - 1];
-    const uint32_t before = padded(4 + 4 * static_cast<uint32_t>(count)), bytes = padded(last.offset + last.bytes);
-    if (bytes > MOST_PACKED) return 0;
-    const InputField field = {entry_point.kernel_params, 0, before + bytes};
+void write_arguments(Thread* thread, const KernelArguments& found, char* at) {
+    const InputField field = {found.parameter, 0, found.bytes - static_cast<uint32_t>(sizeof(InputField))};
     memcpy(at, &field, sizeof field);
     at += sizeof field;
-    memset(at, 0, before + bytes);
-    memcpy(at, &count, 4);
-    for (int i = 0; i < count; i++) {
-        const KernelParameter& parameter = parameters[i];
+    memset(at, 0, field.bytes);
+    memcpy(at, &found.count, 4);
+    for (int i = 0; i < found.count; i++) {
+        const KernelParameter& parameter = found.parameters[i];
         memcpy(at + 4 + 4 * i, &parameter.offset, 2);
         memcpy(at + 6 + 4 * i, &parameter.bytes, 2);
-        const uint64_t from = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
+        const uint64_t from =
+            found.packed ? found.packed + parameter.offset : word_at(thread, found.list + 8u * parameter.index);
         if (from && is_readable(thread, from, parameter.bytes))
-            memcpy(at + before + parameter.offset, reinterpret_cast<const void*>(from), parameter.bytes);
+            memcpy(at + found.before + parameter.offset, reinterpret_cast<const void*>(from), parameter.bytes);
     }
-    return sizeof field + before + bytes;
 }
 
 int argument_words(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,

@@ -27,13 +27,21 @@ uint64_t packed_arguments(Thread* thread, uint64_t extra);
 // once; 0 if it cannot tell.
 int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS]);
 
-// Bytes of `write_arguments` at most.
-uint32_t most_argument_bytes(const EntryPoint& entry_point);
+// What a launch is given.
+struct KernelArguments {
+    uint8_t parameter;  // of the call, that points to the list of them
+    int count;
+    uint32_t before;        // bytes that say where each one is
+    uint32_t bytes;         // of the input that holds them all; 0: they are not known
+    uint64_t list, packed;  // where they are: one of the two
+    KernelParameter parameters[MOST_ARGUMENTS];
+};
 
-// The arguments of the launched kernel, as an input of the parameter that points to them: u32 count, count x {u16
-// offset, u16 bytes}, and behind that, from the next multiple of 8, what stands in a packed buffer of all. How many
-// bytes; 0 if they are not known.
-uint32_t write_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, char* at);
+void find_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, KernelArguments* found);
+
+// As an input of the call: u32 count, count x {u16 offset, u16 bytes}, and behind that, from the next multiple of 8,
+// what stands in a packed buffer of all.
+void write_arguments(Thread* thread, const KernelArguments& found, char* at);
 
 // Copies all words of 8 bytes in the arguments of the launched kernel, those in structs too; how many there are.
 constexpr int MOST_ARGUMENT_WORDS = 128;
