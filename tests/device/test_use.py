@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cuvet.kernels import Program
-from cuvet.kernels.use import ANY, KernelUse, Span, Use, spans_of, use_of
+from cuvet.kernels.extent import spans_of
+from cuvet.kernels.thread import Span
+from cuvet.kernels.use import ANY, KernelUse, Use, use_of
 
 HEAD = ".version 7.0\n.target sm_75\n.address_size 64\n"
 REGISTERS = ".reg .b64 %rd<20>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .pred %p<9>;"
@@ -36,7 +38,28 @@ STRUCT = ".param .align 8 .b8 s[16]"
         (
             ONE,
             "ld.param.u64 %rd1, [a]; red.global.add.u32 [%rd1], 1;",
-            KernelUse(frozenset({Use(0, 0, False), Use(0, 0, True)})),
+            KernelUse(frozenset({Use(0, 0, False, atomic=True), Use(0, 0, True, atomic=True)})),
+        ),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; ld.global.u32 %r1, [%rd1]; atom.global.cas.b32 %r2, [%rd1], %r1, 1;",
+            KernelUse(frozenset({Use(0, 0, False, atomic=True), Use(0, 0, True, atomic=True)})),
+        ),
+        (
+            TWO,
+            "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.global.s32 %r1, [%rd2]; mad.wide.s32 %rd3, %r1, 4, %rd1;"
+            "st.global.u32 [%rd3], 1;",
+            KernelUse(frozenset({Use(0, 0, True, indexed=True), Use(1, 0, False)}), elsewhere=True),
+        ),
+        (
+            ONE,
+            "ld.param.u64 %rd1, [a]; ld.volatile.global.u32 %r1, [%rd1];",
+            KernelUse(frozenset({Use(0, 0, False)}), waits=True),
+        ),
+        (
+            ONE,
+            ".shared .b8 tile[8]; ld.param.u64 %rd1, [a]; ld.volatile.shared.u32 %r1, [tile];",
+            KernelUse(),
         ),
         (
             TWO,
@@ -90,7 +113,8 @@ STRUCT = ".param .align 8 .b8 s[16]"
         ),
     ],
     ids=[
-        "nothing", "read", "read-only", "written", "atomic", "copied", "in a struct", "two at once", "address of a struct",
+        "nothing", "read", "read-only", "written", "atomic", "compared and swapped",
+        "at an index", "awaited", "volatile, but shared", "copied", "in a struct", "two at once", "address of a struct",
         "called", "found in memory", "one of two", "kept in local memory", "shared memory", "copied behind its back",
         "given away",
     ],
@@ -110,14 +134,68 @@ OFFSET = (
 )
 
 
-def test_spans_are_of_the_corner_threads() -> None:
-    program = kernel(".param .u64 a, .param .u32 n", OFFSET)
-    arguments = ((0x10000).to_bytes(8, "little"), (256).to_bytes(4, "little"))
-    spans = spans_of(program, "k", arguments, (2, 1, 1), (32, 1, 1))
-    assert spans is not None
-    first = 0x10000 + 4 * 256
-    assert [each.start for each in spans] == [first, first + 4 * 31, first + 4 * 32, first + 4 * 63]
-    assert set(spans) >= {Span(first, first + 4, True)}
+FIRST = 0x10000
+NUMBERS = ".param .u64 a, .param .u32 n, .param .u32 rounds"
+
+
+def spans(text: str, grid: tuple[int, int, int], block: tuple[int, int, int], n: int = 0, rounds: int = 1) -> set[Span]:
+    """From the first byte that the parameter points to."""
+    arguments = (FIRST.to_bytes(8, "little"), n.to_bytes(4, "little"), rounds.to_bytes(4, "little"))
+    found = spans_of(kernel(NUMBERS, text), "k", arguments, grid, block)
+    assert found is not None
+    return {each._replace(start=each.start - FIRST, end=each.end - FIRST) for each in found}
+
+
+def test_threads_that_follow_each_other_are_one_span() -> None:
+    assert spans(OFFSET, (2, 1, 1), (32, 1, 1), n=256) == {Span(1024, 1024 + 256, True)}
+
+
+STRIDED = OFFSET.replace("mul.wide.s32 %rd3, %r6, 4", "mul.wide.s32 %rd3, %r6, 8")
+
+
+def test_between_threads_with_holes_only_what_they_access_counts() -> None:
+    places = (8 * thread for thread in (0, 31, 32, 63))
+    assert spans(STRIDED, (2, 1, 1), (32, 1, 1)) == {Span(place, place + 4, True) for place in places}
+
+
+ROWS = (
+    "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mul.lo.s32 %r4, %r2, %r1;"
+    "mad.lo.s32 %r5, %r3, 4, %r4; cvt.u64.u32 %rd2, %r5; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 7;"
+)
+
+
+def test_rows_one_after_the_other_have_no_holes() -> None:
+    assert spans(ROWS, (4, 1, 1), (32, 1, 1), n=128) == {Span(0, 512, True)}
+
+
+def test_rows_with_something_between_have_holes() -> None:
+    assert Span(0, 4, True) in spans(ROWS, (4, 1, 1), (32, 1, 1), n=256)
+
+
+GUARDED = OFFSET.replace("st.global", "ld.param.u32 %r7, [rounds]; setp.lt.s32 %p1, %r5, %r7; @%p1 st.global")
+
+
+def test_threads_at_the_end_that_do_nothing_end_the_span_before_them() -> None:
+    assert spans(GUARDED, (4, 1, 1), (32, 1, 1), rounds=100) == {Span(0, 4 * 96 + 4, True)}
+
+
+def test_where_the_last_thread_of_a_block_does_nothing_there_may_be_holes() -> None:
+    assert spans(GUARDED, (2, 1, 1), (32, 1, 1), rounds=20) == {Span(0, 4, True)}
+
+
+LOOP = (
+    "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [rounds]; mov.u32 %r3, %tid.x; mov.u32 %r4, 0; AGAIN:"
+    "mad.lo.s32 %r5, %r4, %r1, %r3; mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2; red.global.add.u32 [%rd3], 1;"
+    "add.s32 %r4, %r4, 1; setp.lt.s32 %p1, %r4, %r2; @%p1 bra AGAIN;"
+)
+
+
+def test_rounds_of_a_loop_that_follow_each_other_are_one_span() -> None:
+    assert spans(LOOP, (1, 1, 1), (32, 1, 1), n=32, rounds=5) == {Span(0, 4 * 32 * 5, True, True)}
+
+
+def test_rounds_of_a_loop_may_have_something_between() -> None:
+    assert len(spans(LOOP, (1, 1, 1), (32, 1, 1), n=64, rounds=5)) == 10
 
 
 def test_no_spans_where_a_thread_cannot_be_followed() -> None:

@@ -21,8 +21,9 @@ def touch(
     row: int = 0,
     pitch: int = 0,
     launch: tuple[Function, bytes] | None = None,
+    atomic: bool = False,
 ) -> Touch:
-    return Touch(MEMORY, start, end, writes, None, row, pitch, launch)
+    return Touch(MEMORY, start, end, writes, None, row, pitch, launch, atomic)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,8 @@ def touch(
         (touch(0, 8, None), touch(0, 8, None), False),
         (touch(0, 8, None), touch(0, 8, False), False),
         (touch(0, 8, None), touch(0, 8), True),
+        (touch(0, 8, atomic=True), touch(0, 8, atomic=True), False),
+        (touch(0, 8, atomic=True), touch(0, 8, False), True),
     ],
     ids=[
         "beside",
@@ -46,6 +49,8 @@ def touch(
         "unknown twice",
         "unknown, read",
         "unknown, write",
+        "both atomic",
+        "atomic, read",
     ],
 )
 def test_ranges(first: Touch, second: Touch, collide: bool) -> None:

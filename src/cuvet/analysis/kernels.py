@@ -11,7 +11,9 @@ from cuvet.image.entries import Entry
 from cuvet.image.errors import ImageError
 from cuvet.image.source import opened
 from cuvet.kernels import Dimensions, Program
-from cuvet.kernels.use import KernelUse, Span, spans_of, use_of
+from cuvet.kernels.extent import spans_of
+from cuvet.kernels.thread import Span
+from cuvet.kernels.use import KernelUse, use_of
 from cuvet.model import Arguments, Function, Object
 from cuvet.recording import Recording
 from cuvet.recording.records import Code

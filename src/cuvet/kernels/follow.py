@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cuvet.kernels.instructions import EFFECTS
 from cuvet.kernels.text import Function, Instruction, Program
-from cuvet.kernels.thread import Ended, Frame, Span, Thread
+from cuvet.kernels.thread import Ended, Frame, Place, Span, Thread
 from cuvet.kernels.values import Block
 
 PAGE_BITS = 21
@@ -24,8 +24,8 @@ class Way:
     addresses: tuple[int, ...] = ()
     trapped: int = 0
     whole: bool = True
-    touched: tuple[Span, ...] | None = None
-    """All that it accesses; None if that is not known to its end."""
+    touched: tuple[tuple[Place, Span], ...] | None = None
+    """All that it accesses, and by which instruction; None if that is not known to its end."""
 
 
 def follow(
@@ -38,22 +38,33 @@ def follow(
 ) -> tuple[Way, ...]:
     """The ways of the first and the last thread of the first and the last block. ``arguments``: bytes of the kernel's parameters,
     in order. Nothing if the text does not define such a kernel."""
-    function = program.function(name)
-    if function is None or len(function.parameters) != len(arguments):
-        return ()
     places = dict.fromkeys(
         (block_at, thread_at)
         for block_at in ((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1))
         for thread_at in ((0, 0, 0), (block[0] - 1, block[1] - 1, block[2] - 1))
     )
-    ways = []
-    for block_at, thread_at in places:
-        registers = {"tid": thread_at, "ntid": block, "ctaid": block_at, "nctaid": grid}
-        special = {
-            f"%{what}.{axis}": value for what, at in registers.items() for axis, value in zip("xyz", at, strict=True)
-        }
-        ways.append(_way(program, function, arguments, special, steps))
-    return tuple(dict.fromkeys(ways))
+    ways = (way_of(program, name, arguments, (grid, block), place, steps) for place in places)
+    return tuple(dict.fromkeys(way for way in ways if way is not None))
+
+
+def way_of(
+    program: Program,
+    name: str,
+    arguments: tuple[bytes, ...],
+    shape: tuple[Dimensions, Dimensions],
+    place: tuple[Dimensions, Dimensions],
+    steps: int = MOST_STEPS,
+) -> Way | None:
+    """The way of one thread. ``shape``: of the grid and the block; ``place``: where in them block and thread are. None if the text does
+    not define such a kernel."""
+    function = program.function(name)
+    if function is None or len(function.parameters) != len(arguments):
+        return None
+    registers = {"tid": place[1], "ntid": shape[1], "ctaid": place[0], "nctaid": shape[0]}
+    special = {
+        f"%{what}.{axis}": value for what, at in registers.items() for axis, value in zip("xyz", at, strict=True)
+    }
+    return _way(program, function, arguments, special, steps)
 
 
 def _way(

@@ -259,7 +259,7 @@ def _atomic(thread: Thread, instruction: Instruction) -> None:
     address = thread.address(instruction.operands[not reduction])
     size, count = _width(instruction)
     if isinstance(address, int) and _space(instruction) in ("", "global"):
-        thread.touch(address, size * count, writes=True)
+        thread.touch(address, size * count, writes=True, atomic=True)
     elif address is None or isinstance(address, Pointer):
         thread.forget_local()
 

@@ -10,11 +10,16 @@ _MOST_FRAMES = 16
 
 
 class Span(NamedTuple):
-    """Bytes [start, end) that a thread reads or writes."""
+    """Bytes [start, end) that a thread reads or writes; ``atomic``: as one operation."""
 
     start: int
     end: int
     writes: bool
+    atomic: bool = False
+
+
+Place = tuple[str, int]
+"""An instruction: its function, and its position there."""
 
 
 class Ended(Exception):
@@ -47,8 +52,8 @@ class Thread:
     page_bits: int
     accesses: dict[int, int] = field(default_factory=dict)
     trapped: int = 0
-    touched: dict[Span, None] = field(default_factory=dict)
-    """All that it certainly accesses, in order."""
+    touched: dict[tuple[Place, Span], None] = field(default_factory=dict)
+    """All that it certainly accesses, in order, and by which instruction."""
     finished: bool = False
     """It came to its end: there is nothing more that it does."""
 
@@ -83,12 +88,13 @@ class Thread:
             return Pointer(base.block, base.offset + operand.offset)
         return None if base is None else base + operand.offset & 0xFFFFFFFFFFFFFFFF
 
-    def touch(self, address: int, size: int, writes: bool) -> None:
+    def touch(self, address: int, size: int, writes: bool, atomic: bool = False) -> None:
         """The thread accesses memory there. Ended if the address is not aligned."""
         if address % size:
             raise Ended  # another error than that of an address without memory
         self.accesses.setdefault(address >> self.page_bits, address)
-        self.touched[Span(address, address + size, writes)] = None
+        place = (self.frame.function.name, self.frame.position)
+        self.touched[place, Span(address, address + size, writes, atomic)] = None
 
     def forget_local(self) -> None:
         """Any local variable may have been written."""

@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cuvet.kernels.follow import Dimensions, follow
 from cuvet.kernels.text import Address, Function, Instruction, Operand, Program
-from cuvet.kernels.thread import Span
 
-__all__ = ["ANY", "KernelUse", "Span", "Use", "spans_of", "use_of"]
 _WORD = 8
 _MOST_CALLS = 8
 """How deep functions call each other that are followed."""
@@ -32,6 +29,7 @@ _COPIES = frozenset({"cp", "multimem", "tcgen05"})
 """Instructions of which any operand may be the address of memory that is read or written."""
 _NO_MEMORY = frozenset({"shared", "local", "const", "param", "tex", "surf"})
 _OF_SYSTEM = frozenset({"sys", "mmio"})
+_WAITING = frozenset({"volatile", "relaxed", "acquire"})
 _HARMLESS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 
 
@@ -39,22 +37,27 @@ ANY = -1
 
 
 class Use(NamedTuple):
-    """What is done with memory that the 8 bytes of ``parameter`` from ``offset`` on point to; ``ANY``: one of its words, or several."""
+    """What is done with memory that the 8 bytes of ``parameter`` from ``offset`` on point to; ``ANY``: one of its words, or several.
+    ``atomic``: as one operation. ``indexed``: at a place that is found in memory."""
 
     parameter: int
     offset: int
     writes: bool
+    atomic: bool = False
+    indexed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
     """``uses``: all words of the parameters through which a kernel may access memory. ``elsewhere``: it may also access memory through
     pointers that it finds in memory, or in a way that is not understood. ``tells``: it accesses memory as code does that agrees with the
-    host while it runs: volatile, or in the scope of the system."""
+    host while it runs: volatile, or in the scope of the system. ``waits``: it reads memory in a way (volatile, relaxed, acquire) that may
+    wait for what other work writes."""
 
     uses: frozenset[Use] = frozenset()
     elsewhere: bool = False
     tells: bool = False
+    waits: bool = False
 
 
 Origin = tuple[int, int]
@@ -71,21 +74,13 @@ def use_of(program: Program, name: str) -> KernelUse | None:
     flow = _Flow(program)
     given = [_Given(number=number) for number in range(len(function.parameters))]
     flow.follow(function, given, 0)
-    uses = frozenset(Use(*origin, writes) for origin, writes in flow.touched if origin != _LOADED)
-    return KernelUse(uses, flow.elsewhere, flow.tells)
-
-
-def spans_of(
-    program: Program, name: str, arguments: tuple[bytes, ...], grid: Dimensions, block: Dimensions
-) -> tuple[Span, ...] | None:
-    """What the corner threads of a launch access; None if they could not be followed to their ends."""
-    ways = follow(program, name, arguments, grid, block)
-    spans: dict[Span, None] = {}
-    for way in ways:
-        if way.touched is None:
-            return None
-        spans.update(dict.fromkeys(way.touched))
-    return tuple(spans) if ways else None
+    found = {Use(*origin, *how) for origin, *how in flow.touched if origin != _LOADED}
+    counters = {(each.parameter, each.offset) for each in found if each.writes and each.atomic}
+    uses = (
+        each._replace(atomic=True) if not each.writes and (each.parameter, each.offset) in counters else each
+        for each in found
+    )  # a loop of compare-and-swap begins with a plain read
+    return KernelUse(frozenset(uses), flow.elsewhere, flow.tells, flow.waits)
 
 
 @dataclass(slots=True)
@@ -103,11 +98,10 @@ class _Given:
 
 
 class _Flow:
-    """``touched``: words of the parameters, and whether memory that they point to is written."""
-
     def __init__(self, program: Program) -> None:
-        self.touched: set[tuple[Origin, bool]] = set()
-        self.elsewhere = self.tells = False
+        self.touched: set[tuple[Origin, bool, bool, bool]] = set()
+        """Words of the parameters; ``writes``, ``atomic`` and ``indexed`` as of ``Use``."""
+        self.elsewhere = self.tells = self.waits = False
         self._program = program
 
     def follow(self, function: Function, given: Sequence[_Given], depth: int) -> set[Origin]:
@@ -165,12 +159,12 @@ class _Flow:
             own = parameters.get(address.base) if isinstance(address.base, str) else None
             _assign_loaded(instruction, address, own, origins if space in ("local", "param") else {_LOADED}, registers)
         if space not in _NO_MEMORY:
-            self._touch(origins, _TOUCHING[instruction.name])
+            self.waits |= not _WAITING.isdisjoint(instruction.parts) and instruction.name == "ld"
+            self._touch(origins, _TOUCHING[instruction.name], instruction.name in ("atom", "red"))
 
-    def _touch(self, origins: Iterable[Origin], ways: Iterable[bool]) -> None:
-        for origin in origins:
-            self.elsewhere |= origin == _LOADED
-            self.touched.update((origin, writes) for writes in ways)
+    def _touch(self, origins: set[Origin], ways: Iterable[bool], atomic: bool = False) -> None:
+        self.elsewhere |= _LOADED in origins
+        self.touched.update((origin, writes, atomic, _LOADED in origins) for origin in origins for writes in ways)
 
     def _touch_any(self, instruction: Instruction, registers: defaultdict[str, set[Origin]]) -> None:
         self.elsewhere = True

@@ -30,7 +30,8 @@ class Touch:
     ``end`` None: it begins at ``start``, and how far it goes is not known.
 
     ``writes`` None: it reads or writes. ``row``: only so many bytes of each ``pitch`` are touched. ``argument``: the parameter that says
-    so. ``launch``: the function, and its arguments but for those that point to memory.
+    so. ``launch``: the function, and its arguments but for those that point to memory. ``atomic``: as one operation, which others of the
+    kind may come between.
     """
 
     memory: Memory
@@ -41,13 +42,14 @@ class Touch:
     row: int = 0
     pitch: int = 0
     launch: tuple[Function, bytes] | None = None
+    atomic: bool = False
     node: Call | None = field(default=None, compare=False)
     """Of work in a graph: the call that was captured."""
 
     def collides(self, other: Touch) -> bool:
         """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two
         launches of a kernel were given other numbers: these may say where each begins."""
-        if not self.writes and not other.writes:
+        if (not self.writes and not other.writes) or (self.atomic and other.atomic):
             return False
         if self.end is None or other.end is None:
             return self.start == other.start and not self._is_divided(other)

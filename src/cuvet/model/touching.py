@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from struct import unpack_from
 from typing import Protocol
@@ -10,7 +10,8 @@ from typing import Protocol
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.kernels import Dimensions
-from cuvet.kernels.use import ANY, KernelUse, Span
+from cuvet.kernels.thread import Span
+from cuvet.kernels.use import ANY, KernelUse
 from cuvet.model.accesses import BATCHES, COPIES, SETS, accesses
 from cuvet.model.call import Arguments, Call
 from cuvet.model.naming import member
@@ -87,7 +88,8 @@ def memory_at(model: ModelView, address: int) -> Memory | None:
 
 
 def _used(call: Call, model: ModelView) -> Iterator[Touch]:
-    """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to."""
+    """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to. A kernel that may wait for
+    other work is ordered with it in a way that no call shows."""
     function, arguments = _launched(call, model), call.arguments
     if not isinstance(function, Function) or arguments is None:
         return
@@ -99,14 +101,16 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
         for start, memory in pointers.values():
             yield Touch(memory, start, None, None, argument, launch=launch)
         return
+    if use.waits:
+        return
     spans = _spans(call, model, function, arguments)
-    for (parameter, offset), (start, memory) in pointers.items() if spans is None else ():
-        for writes in {each.writes for each in use.uses if (each.parameter, each.offset) == (parameter, offset)}:
-            yield Touch(memory, start, None, writes, argument, launch=launch)
-        if any((each.parameter, each.offset) == (parameter, ANY) for each in use.uses):
-            yield Touch(memory, start, None, None, argument, launch=launch)
-    for (memory, writes), (start, end) in _hulls(spans or (), model).items():
-        yield Touch(memory, start, end, writes, argument, launch=launch)
+    for span in spans or ():
+        where = memory_at(model, span.start)
+        if where is not None:
+            yield Touch(where, span.start, span.end, span.writes, argument, launch=launch, atomic=span.atomic)
+    for place, (start, memory) in pointers.items() if spans is None else ():
+        for writes, atomic in _ways(use, *place):
+            yield Touch(memory, start, None, writes, argument, launch=launch, atomic=atomic)
 
 
 def _launched(call: Call, model: ModelView) -> Object | None:
@@ -114,15 +118,13 @@ def _launched(call: Call, model: ModelView) -> Object | None:
     return next(named, None)
 
 
-def _hulls(spans: Iterable[Span], model: ModelView) -> dict[tuple[Memory, bool], tuple[int, int]]:
-    """From the first byte to the last that is read, or written, of each memory."""
-    hulls: dict[tuple[Memory, bool], tuple[int, int]] = {}
-    for span in spans:
-        memory = memory_at(model, span.start)
-        if memory is not None:
-            start, end = hulls.get((memory, span.writes), (span.start, span.end))
-            hulls[memory, span.writes] = (min(start, span.start), max(end, span.end))
-    return hulls
+def _ways(use: KernelUse, parameter: int, offset: int) -> Iterator[tuple[bool | None, bool]]:
+    """How a kernel accesses what a word of its parameters points to: whether it writes, and as one operation. Only what begins there
+    counts: of an index that is found in memory it is not known where it leads."""
+    direct = [each for each in use.uses if each.parameter == parameter and not each.indexed]
+    yield from dict.fromkeys((each.writes, each.atomic) for each in direct if each.offset == offset)
+    if any(each.offset == ANY for each in direct):
+        yield None, False
 
 
 def _pointers(arguments: Arguments, model: ModelView) -> dict[tuple[int, int], tuple[int, Memory]]:

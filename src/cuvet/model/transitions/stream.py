@@ -10,7 +10,7 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.accesses import COPIES, WRITES
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
-from cuvet.model.objects import Allocation, Capture, Event, Stream
+from cuvet.model.objects import Allocation, Capture, Event, Function, Stream
 from cuvet.model.order import is_work
 from cuvet.model.touches import Touches
 from cuvet.model.touching import SERIALIZED, touched, touches_memory
@@ -202,8 +202,13 @@ def launch_on_many(model: Model, call: Call, outcome: Outcome) -> None:
 @for_role(Verb.LAUNCHES, Kind.FUNCTION, Kind.KERNEL)
 def launch_kernel(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     context = model.current_context(call)
-    if context is not None and not does_nothing(model.object_named(call, role)):
+    function = model.object_named(call, role)
+    if context is not None and not does_nothing(function):
         context.launched = True
+    if model.kernels is not None and isinstance(function, Function):
+        use = model.kernels.use(function)
+        if use is not None and use.waits:
+            doubt(model, call, outcome)
 
 
 @for_role(Verb.BLOCKS)

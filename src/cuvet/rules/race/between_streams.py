@@ -20,9 +20,10 @@ class RaceBetweenStreams(CallRule):
       ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
     limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes, and only
       where its argument points exactly to the begin of that. If some threads of a kernel can be followed, the range from the first
-      to the last is judged; else only the place that its argument points to. Order that is made without CUDA (polling of mapped
-      memory, memory operations on streams) is not seen; streams that use it are not judged. Of a graph, the nodes that were captured
-      count, as long as no call changes a node.
+      to the last is judged if it has no holes, else what these threads access; if none can be, the place that its argument points to.
+      What is accessed at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is
+      made without CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are
+      not judged. Of a graph, the nodes that were captured count, as long as no call changes a node.
     """
 
     code = "CV441"
@@ -83,6 +84,31 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemsetD8Async(memory, 1, 4096, 0)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
+
+## counted by atomic operations
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry count(.param .u64 memory) {"
+text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; red.global.add.u32 [%rd1], 1; ret; }"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "count")
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.launch(kernel, a, memory)
+cu.launch(kernel, b, memory)
+cu.cuCtxSynchronize()
+
+## at places that are found in memory
+note: what the kernels write is not known
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry scatter(.param .u64 memory, .param .u64 places) {"
+text += b".reg .b64 %rd<5>; .reg .pred %p1; ld.param.u64 %rd1, [memory]; ld.param.u64 %rd2, [places]; ld.global.u64 %rd3, [%rd2];"
+text += b"setp.eq.u64 %p1, %rd3, 0; @%p1 ret; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], 1; ret; }"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "scatter")
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+places = cu.cuMemAlloc(16)
+cu.launch(kernel, a, memory, places)
+cu.launch(kernel, b, memory, places + 8)
+cu.cuCtxSynchronize()
 
 ## copied into pageable memory
 note: the call may have waited for the copy
