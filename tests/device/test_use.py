@@ -52,6 +52,11 @@ STRUCT = ".param .align 8 .b8 s[16]"
             KernelUse(frozenset({Use(0, 0, True, indexed=True), Use(1, 0, False)}), elsewhere=True),
         ),
         (
+            f"{ONE}, .param .u32 n",
+            "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mad.wide.s32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], 1;",
+            KernelUse(frozenset({Use(0, 0, True, indexed=True), Use(1, 0, True, indexed=True)})),
+        ),
+        (
             ONE,
             "ld.param.u64 %rd1, [a]; ld.volatile.global.u32 %r1, [%rd1];",
             KernelUse(frozenset({Use(0, 0, False)}), waits=True),
@@ -88,7 +93,7 @@ STRUCT = ".param .align 8 .b8 s[16]"
         (
             TWO,
             "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; selp.b64 %rd3, %rd1, %rd2, %p1; st.global.u32 [%rd3], 1;",
-            KernelUse(frozenset({Use(0, 0, True), Use(1, 0, True)})),
+            KernelUse(frozenset({Use(0, 0, True, indexed=True), Use(1, 0, True, indexed=True)})),
         ),
         (
             ONE,
@@ -114,7 +119,7 @@ STRUCT = ".param .align 8 .b8 s[16]"
     ],
     ids=[
         "nothing", "read", "read-only", "written", "atomic", "compared and swapped",
-        "at an index", "awaited", "volatile, but shared", "copied", "in a struct", "two at once", "address of a struct",
+        "at an index", "at an offset", "awaited", "volatile, but shared", "copied", "in a struct", "two at once", "address of a struct",
         "called", "found in memory", "one of two", "kept in local memory", "shared memory", "copied behind its back",
         "given away",
     ],

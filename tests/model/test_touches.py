@@ -93,11 +93,23 @@ def test_rows(first: Touch, second: Touch, collide: bool) -> None:
         (touch(0, None), touch(8, None), False),
         (touch(0, None), touch(0, 8), True),
         (touch(4, None), touch(0, 8), False),
+        (touch(0x1000, None, None), touch(0x1000, 0x1008), False),
+        (touch(0x1008, None, None), touch(0x1000, 0x2000), True),
         (touch(0, None, launch=(KERNEL, b"1")), touch(0, None, launch=(KERNEL, b"2")), False),
         (touch(0, None, launch=(KERNEL, b"1")), touch(0, None, launch=(KERNEL, b"1")), True),
         (touch(0, None, launch=(KERNEL, b"1")), touch(0, None, launch=(OTHER, b"2")), True),
     ],
-    ids=["same begin", "other begin", "a copy there", "a copy around", "other numbers", "same numbers", "other kernel"],
+    ids=[
+        "same begin",
+        "other begin",
+        "a copy there",
+        "a copy around",
+        "unknown code",
+        "unknown code, whole memory",
+        "other numbers",
+        "same numbers",
+        "other kernel",
+    ],
 )
 def test_accesses_of_unknown_extent(first: Touch, second: Touch, collide: bool) -> None:
     """Two launches of one kernel with other numbers may each have a part of their own."""

@@ -38,7 +38,7 @@ ANY = -1
 
 class Use(NamedTuple):
     """What is done with memory that the 8 bytes of ``parameter`` from ``offset`` on point to; ``ANY``: one of its words, or several.
-    ``atomic``: as one operation. ``indexed``: at a place that is found in memory."""
+    ``atomic``: as one operation. ``indexed``: at a place that depends on other parameters too, or on what is found in memory."""
 
     parameter: int
     offset: int
@@ -164,7 +164,7 @@ class _Flow:
 
     def _touch(self, origins: set[Origin], ways: Iterable[bool], atomic: bool = False) -> None:
         self.elsewhere |= _LOADED in origins
-        self.touched.update((origin, writes, atomic, _LOADED in origins) for origin in origins for writes in ways)
+        self.touched.update((origin, writes, atomic, len(origins) > 1) for origin in origins for writes in ways)
 
     def _touch_any(self, instruction: Instruction, registers: defaultdict[str, set[Origin]]) -> None:
         self.elsewhere = True

@@ -48,12 +48,19 @@ class Touch:
 
     def collides(self, other: Touch) -> bool:
         """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two
-        launches of a kernel were given other numbers: these may say where each begins."""
+        launches of a kernel were given other numbers: these may say where each begins. If it is not even known whether it reads or writes,
+        the code is not known, and it may be anywhere in the memory: it collides with what touches all of that."""
         if (not self.writes and not other.writes) or (self.atomic and other.atomic):
             return False
         if self.end is None or other.end is None:
+            if self.writes is None or other.writes is None:
+                return self._is_whole() or other._is_whole()
             return self.start == other.start and not self._is_divided(other)
         return self.start < other.end and other.start < self.end and not self._is_beside(other)
+
+    def _is_whole(self) -> bool:
+        memory = self.memory
+        return self.end is not None and not self.pitch and self.start == memory.handle and self.end == memory.end
 
     def _is_divided(self, other: Touch) -> bool:
         first, second = self.launch, other.launch
