@@ -165,11 +165,12 @@ class End(Enum):
     DEVICE = auto()
     """Memory of a device, or an array, or nothing: a set reads nothing."""
     PINNED = auto()
+    MANAGED = auto()
     PAGEABLE = auto()
-    """Or managed, or not known."""
+    """Or not known."""
 
 
-_OF_HOST = (End.PINNED, End.PAGEABLE)
+_OF_HOST = (End.PINNED, End.MANAGED, End.PAGEABLE)
 
 
 def _end(model: Model, call: Call, verb: Verb) -> End:
@@ -179,8 +180,9 @@ def _end(model: Model, call: Call, verb: Verb) -> End:
             memory, pinned = model.allocation_at(address), model.host_memory_at(address)
             if pinned is not None and pinned.alive:
                 return End.PINNED
-            on_device = memory is not None and memory.alive and memory.variant != "managed"
-            return End.DEVICE if on_device else End.PAGEABLE
+            if memory is None or not memory.alive:
+                return End.PAGEABLE
+            return End.MANAGED if memory.variant == "managed" else End.DEVICE
     return End.DEVICE
 
 

@@ -87,8 +87,8 @@ cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
 ## counted by atomic operations
-text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry count(.param .u64 memory) {"
-text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; red.global.add.u32 [%rd1], 1; ret; }"
+text = ".version 7.0 .target sm_75 .address_size 64 .visible .entry count(.param .u64 memory) {"
+text += ".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; red.global.add.u32 [%rd1], 1; ret; }"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "count")
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
@@ -99,9 +99,9 @@ cu.cuCtxSynchronize()
 
 ## at places that are found in memory
 note: what the kernels write is not known
-text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry scatter(.param .u64 memory, .param .u64 places) {"
-text += b".reg .b64 %rd<5>; .reg .pred %p1; ld.param.u64 %rd1, [memory]; ld.param.u64 %rd2, [places]; ld.global.u64 %rd3, [%rd2];"
-text += b"setp.eq.u64 %p1, %rd3, 0; @%p1 ret; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], 1; ret; }"
+text = ".version 7.0 .target sm_75 .address_size 64 .visible .entry scatter(.param .u64 memory, .param .u64 places) {"
+text += ".reg .b64 %rd<5>; .reg .pred %p1; ld.param.u64 %rd1, [memory]; ld.param.u64 %rd2, [places]; ld.global.u64 %rd3, [%rd2];"
+text += "setp.eq.u64 %p1, %rd3, 0; @%p1 ret; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], 1; ret; }"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "scatter")
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
@@ -192,9 +192,19 @@ cu.cuMemsetD8Async(memory, 1, 4096, c)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
+## copied into managed memory
+note: unlike a copy into pageable memory, this one is not waited for
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+managed = cu.cuMemAllocManaged(4096, 1)
+cu.cuMemcpyDtoDAsync(managed, memory, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+
 ## a kernel beside a copy into its memory
-text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry store(.param .u64 memory) {"
-text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
+text = ".version 7.0 .target sm_75 .address_size 64 .visible .entry store(.param .u64 memory) {"
+text += ".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "store")
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
