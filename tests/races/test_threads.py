@@ -1,0 +1,88 @@
+"""Races that users of other projects told in public, rebuilt: found in the racy form at the right two lines, and silent in the fixed one.
+
+A program begins with the option that finds its race, and the address of the thread. ``racy`` says which form is to run. The call that is
+reported is marked ``# found: [rule]``, the call that it races with ``# other``. Those of ``--guard`` (the CPU touches pinned memory) and
+``--races-of-graphs`` wait for these options: nothing may be found in them without.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cuvet.findings import Finding, Report, Site
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+BATCH = HERE.parent / "rules" / "batch.py"
+_FOUND = re.compile(r"# found: \[([a-z-]+)\]")
+
+
+def _programs(option: str) -> dict[str, str]:
+    texts = {file.stem: file.read_text() for file in sorted(PROGRAMS.glob("*.py"))}
+    return {name: text for name, text in texts.items() if text.startswith(f"# {option} ")}
+
+
+RACES = _programs("--races")
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Finding]]:
+    """By the name of the program and its form."""
+    folder = tmp_path_factory.mktemp("races")
+    files = []
+    for name, text in RACES.items():
+        for form in ("racy", "fixed"):
+            files.append(folder / f"{name}.{form}.py")
+            files[-1].write_text(f"racy = {form == 'racy'}  {text}")
+    command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--races", "--format", "json"]
+    command += ["--output", str(folder / "report.json"), "--trace", str(folder / "trace"), "--", sys.executable]
+    subprocess.run([*command, str(BATCH), *map(str, files)], check=True, timeout=300)
+    report = msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)
+    found = defaultdict(list)
+    for finding in report.findings:
+        if finding.severity != "note":
+            found[_place(finding.site)[0]].append(finding)
+    return found
+
+
+def _place(site: Site | None) -> tuple[str, int | None]:
+    """Name and form of the program in which a call was made, and the line."""
+    for frame in () if site is None else site.frames:
+        name = Path(frame.file).stem if frame.file else ""
+        if name.partition(".")[0] in RACES:
+            return name, frame.line
+    return "", None
+
+
+def _line(text: str, mark: str) -> int:
+    (line,) = (number for number, line in enumerate(text.splitlines(), 1) if mark in line)
+    return line
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_the_racy_form_is_found_with_both_calls(name: str, findings: Mapping[str, list[Finding]]) -> None:
+    text = RACES[name]
+    rule = _FOUND.search(text)
+    assert rule is not None
+    (finding,) = findings[f"{name}.racy"]
+    assert finding.name == rule[1]
+    assert _place(finding.site)[1] == _line(text, "# found")
+    earlier = [each.site for each in finding.earlier] + [each.created for each in finding.objects]
+    assert _line(text, "# other") in [_place(site)[1] for site in earlier]
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_the_fixed_form_is_silent(name: str, findings: Mapping[str, list[Finding]]) -> None:
+    assert findings[f"{name}.fixed"] == []
+
+
+def test_nothing_is_found_elsewhere(findings: Mapping[str, list[Finding]]) -> None:
+    assert findings[""] == []
