@@ -59,7 +59,7 @@ STRUCT = ".param .align 8 .b8 s[16]"
         (
             ONE,
             "ld.param.u64 %rd1, [a]; ld.volatile.global.u32 %r1, [%rd1];",
-            KernelUse(frozenset({Use(0, 0, False)}), waits=True),
+            KernelUse(frozenset({Use(0, 0, False)}), tells=True, waits=True),
         ),
         (
             ONE,
