@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from cuvet.catalog import driver
@@ -113,6 +115,18 @@ def test_rows(first: Touch, second: Touch, collide: bool) -> None:
 )
 def test_accesses_of_unknown_extent(first: Touch, second: Touch, collide: bool) -> None:
     """Two launches of one kernel with other numbers may each have a part of their own."""
+    assert first.collides(second) is second.collides(first) is collide
+
+
+@pytest.mark.parametrize(
+    ("start", "begins", "collide"),
+    [(0, True, True), (0, False, False), (8, True, False)],
+    ids=["there", "may be", "other"],
+)
+def test_unknown_code_that_a_library_launches_begins_where_its_argument_points(
+    start: int, begins: bool, collide: bool
+) -> None:
+    first, second = dataclasses.replace(touch(start, None, None), begins=begins), touch(0, 8)
     assert first.collides(second) is second.collides(first) is collide
 
 

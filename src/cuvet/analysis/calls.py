@@ -127,6 +127,7 @@ class Calls:
         launched = entry_point.index.get("kernelParams")
         if launched in record.inputs:
             call.arguments = _arguments(record.inputs[launched])
+            call.by_library = call.is_of_library()
         if key in recording.maps:
             call.maps = tuple(recording.maps[key].splitlines())
         if (image := recording.images.get(key)) is not None:

@@ -92,6 +92,8 @@ class Call:
     pointers: tuple[int, ...] = ()
     arguments: Arguments | None = None
     """Of a launch, if accesses are looked at (``Model.touches``) and the driver told the layout."""
+    by_library: bool = False
+    """Of such a launch: a library made it, as far as is known, and not the program's own code."""
     site: Site | None = None
     per_thread: bool = False
     in_host_function: bool = False

@@ -31,7 +31,7 @@ class Touch:
 
     ``writes`` None: it reads or writes. ``row``: only so many bytes of each ``pitch`` are touched. ``argument``: the parameter that says
     so. ``launch``: the function, and its arguments but for those that point to memory. ``atomic``: as one operation, which others of the
-    kind may come between.
+    kind may come between. ``begins``: what is touched begins at ``start``, although the code is not known.
     """
 
     memory: Memory
@@ -43,18 +43,21 @@ class Touch:
     pitch: int = 0
     launch: tuple[Function, bytes] | None = None
     atomic: bool = False
+    begins: bool = False
     node: Call | None = field(default=None, compare=False)
     """Of work in a graph: the call that was captured."""
 
     def collides(self, other: Touch) -> bool:
         """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two
         launches of a kernel were given other numbers: these may say where each begins. If it is not even known whether it reads or writes,
-        the code is not known, and it may be anywhere in the memory: it collides with what touches all of that."""
+        the code is not known, and it may be anywhere in the memory: it collides with what touches all of that. But libraries are handed
+        the places where data begins: what begins there too collides."""
         if (not self.writes and not other.writes) or (self.atomic and other.atomic):
             return False
         if self.end is None or other.end is None:
             if self.writes is None or other.writes is None:
-                return self._is_whole() or other._is_whole()
+                begins = (self.begins or other.begins) and self.start == other.start
+                return begins or self._is_whole() or other._is_whole()
             return self.start == other.start and not self._is_divided(other)
         return self.start < other.end and other.start < self.end and not self._is_beside(other)
 

@@ -99,7 +99,7 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
     use = model.kernels.use(function) if model.kernels is not None else None
     if use is None:
         for start, memory in pointers.values():
-            yield Touch(memory, start, None, None, argument, launch=launch)
+            yield Touch(memory, start, None, None, argument, launch=launch, begins=call.by_library)
         return
     if use.waits:
         return

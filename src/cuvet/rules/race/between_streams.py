@@ -19,7 +19,7 @@ class RaceBetweenStreams(CallRule):
     instead: Record an event on the first stream after its work and make the second wait for it (``cudaEventRecord``,
       ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
     limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes all of
-      the memory that an argument points into. If some threads of a kernel can be followed, the range from the first
+      the memory that an argument points into, or, if a library launches it, begins where the argument points. If some threads of a kernel can be followed, the range from the first
       to the last is judged if it has no holes, else what these threads access; if none can be, the place that its argument points to,
       unless other arguments say where to begin.
       What is accessed at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is
