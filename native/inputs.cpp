@@ -1,5 +1,4 @@
 #include "inputs.h"
-#include "loaded.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include <charconv>
+
+#include "loaded.h"
 
 namespace cuvet {
 
@@ -144,7 +145,8 @@ uint64_t text_bytes(uint64_t address, uint64_t most) {
     char page[PAGE];
     for (uint64_t at = 0; at < most; at += PAGE) {
         const uint64_t got = read_carefully(address + at, page, PAGE);
-        if (const void* end = memchr(page, 0, got)) return at + static_cast<uint64_t>(static_cast<const char*>(end) - page);
+        if (const void* end = memchr(page, 0, got))
+            return at + static_cast<uint64_t>(static_cast<const char*>(end) - page);
     }
     return most;
 }

@@ -18,13 +18,13 @@ class RaceBetweenStreams(CallRule):
     why: Either may run first, or both at the same time. The data is then what nobody intended, often only once in a thousand runs.
     instead: Record an event on the first stream after its work and make the second wait for it (``cudaEventRecord``,
       ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
-    limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes all of
-      the memory that an argument points into, or, if a library launches it, begins where the argument points. If some threads of a kernel can be followed, the range from the first
-      to the last is judged if it has no holes, else what these threads access; if none can be, the place that its argument points to,
-      unless other arguments say where to begin.
-      What is accessed at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is
-      made without CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are
-      not judged. Of a graph, the nodes that were captured count, as long as no call changes a node.
+    limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes all
+      of the memory that an argument points into, or, if a library launches it, begins where the argument points. If some threads
+      of a kernel can be followed, the range from the first to the last is judged if it has no holes, else what these threads
+      access; if none can be, the place that its argument points to, unless other arguments say where to begin. What is accessed
+      at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is made without
+      CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are not
+      judged. Of a graph, the nodes that were captured count, as long as no call changes a node.
     """
 
     code = "CV441"
