@@ -7,7 +7,7 @@ pinned, tokens = cu.cuMemAllocHost(4096), cu.cuMemAlloc(4096)
 for step in range(3):
     if not racy:
         cu.cuEventSynchronize(copied)
-    ctypes.memset(pinned, step, 4096)  # found
+    ctypes.memset(pinned, step, 4096)  # found: [race-with-host]
     cu.cuMemcpyHtoDAsync(tokens, pinned, 4096, stream)  # other
     cu.cuEventRecord(copied, stream)
 cu.cuStreamSynchronize(stream)

@@ -10,5 +10,5 @@ cu.cuMemcpyHtoDAsync(on_device, mask, 1024, stream)  # other
 if not racy:
     cu.cuEventRecord(copied, stream)
 cu.cuEventSynchronize(copied)
-ctypes.memset(mask, 0, 1024)  # found
+ctypes.memset(mask, 0, 1024)  # found: [race-with-host]
 cu.cuStreamSynchronize(stream)

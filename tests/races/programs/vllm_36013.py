@@ -9,5 +9,5 @@ cu.cuMemcpyDtoHAsync(pinned, sampled, 4096, stream)  # other
 cu.cuEventRecord(copied, stream)
 if not racy:
     cu.cuEventSynchronize(copied)
-first = ctypes.string_at(pinned, 1)  # found
+first = ctypes.string_at(pinned, 1)  # found: [race-with-host]
 cu.cuStreamSynchronize(stream)

@@ -9,5 +9,5 @@ for microbatch in range(2):
     cu.cuMemcpyDtoHAsync(pinned[microbatch], counts, 64, stream)  # other
     cu.cuEventRecord(copied[microbatch], stream)
 cu.cuEventSynchronize(copied[0 if racy else 1])
-indices = ctypes.string_at(pinned[1], 64)  # found
+indices = ctypes.string_at(pinned[1], 64)  # found: [race-with-host]
 cu.cuStreamSynchronize(stream)

@@ -11,5 +11,5 @@ slot, out = cu.cuMemAllocHost(4096), cu.cuMemAlloc(4096)
 cu.launch(gather, stream, slot, out)  # other
 if not racy:
     cu.cuStreamSynchronize(stream)
-ctypes.memset(slot, 1, 4096)  # found
+ctypes.memset(slot, 1, 4096)  # found: [race-with-host]
 cu.cuStreamSynchronize(stream)
