@@ -27,9 +27,9 @@ def run_on_small_disk(cuvet, disk: Path, filled: str, *command: object) -> subpr
 
 
 def test_a_disk_that_becomes_full_costs_neither_exit_code_nor_report(cuvet, program) -> None:
-    done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", ":", program("streams"), "3000", "5")
+    done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", ":", program("streams"), "30000", "5")
     assert done.returncode == 5
-    assert "6,003 calls" in done.stderr
+    assert "60,003 calls" in done.stderr
     assert "its recording could not grow: the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -113,6 +113,8 @@ def test_the_report_names_the_marked_lines(batch: int, options: list[str], tmp_p
     for name, example in list(PROGRAMS.items())[batch::BATCHES]:
         reported = {(_line(each.site), each.severity, each.name) for each in found[name]}
         marked = set() if _needs_more(name, options) else expected(example.program)
+        if _needs_more(name, options):  # one rule sees some races without the option
+            reported = {each for each in reported if each[2] != "memory-use-unordered"}
         for missing in marked - reported:
             wrong.append(f"{name}: missing {missing}")
         for extra in reported - marked:
