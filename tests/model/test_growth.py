@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -111,18 +112,23 @@ def held() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+def grown(turn: Callable[[], None]) -> float:
+    """Bytes that a turn leaves behind, the least of three times: what the test process itself keeps meanwhile is not the model's."""
+    sizes = []
+    for _ in range(4):
+        for _ in range(TURNS):
+            turn()
+        sizes.append(held())
+    return min((after - before) / TURNS for before, after in pairwise(sizes))
+
+
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("turn", TURNS_OF_PROGRAMS)
 def test_a_loop_leaves_nothing_behind(turn: Turn, complete: bool) -> None:
     cu = drive(Model(complete=complete)).setup()
     main, memory = cu.cuStreamCreate(NON_BLOCKING), cu.cuMemAlloc(4096)
-    for _ in range(TURNS):
-        turn(cu, main, memory)
-    before = held()
-    for _ in range(TURNS):
-        turn(cu, main, memory)
-    assert (held() - before) / TURNS < MOST_BYTES
+    assert grown(lambda: turn(cu, main, memory)) < MOST_BYTES
 
 
 @pytest.mark.usefixtures("traced")
@@ -136,12 +142,7 @@ def test_nodes_that_come_and_go_leave_nothing_in_their_graph() -> None:
         cu.cuGraphDestroyNode(second)
         cu.cuGraphDestroyNode(first)
 
-    for _ in range(TURNS):
-        turn()
-    before = held()
-    for _ in range(TURNS):
-        turn()
-    assert (held() - before) / TURNS < MOST_BYTES
+    assert grown(turn) < MOST_BYTES
 
 
 def test_memory_that_outlives_the_streams_that_use_it_remembers_unfinished_uses_only() -> None:
