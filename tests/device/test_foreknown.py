@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import pytest
 from tests.model import effects, situations
 
-from cuvet.catalog import EntryPoint, driver
+from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.device.answer import answer
-from cuvet.device.foreknown import leaves_contexts, request_of
+from cuvet.device.foreknown import follow, leaves_contexts, repeated, request_of
 from cuvet.device.process import Machine, Thread
-from cuvet.device.protocol import Answer, Command, Hello, Op, Request
+from cuvet.device.protocol import FORESEEN, UNANSWERED, Answer, Command, Hello, Op, Request, Steps
 from cuvet.model import Call, Outcome
 
 POINTER = 0x7000
@@ -78,6 +79,84 @@ def test_each_thread_has_its_own_answer() -> None:
     assert told(second) is None
 
 
+ASK = Command(Op.CALL_DRIVER, (CONTEXT.id, POINTER))
+
+
+def asking_thread() -> Thread:
+    """It has asked for its context, and what is written in answer can be written."""
+    thread = new_thread()
+    _, context = call(thread, "cuCtxGetCurrent", POINTER)
+    follow(thread, Command(Op.WRITE, (POINTER,), context))
+    return thread
+
+
+def test_a_question_that_is_repeated_is_sent_in_the_bytes_of_its_commands() -> None:
+    thread = asking_thread()
+    found, writes = repeated(thread, ASK), told(thread)
+    assert found is not None
+    assert writes is not None
+    number = 2**31 + 70_000
+    sent = ASK.encode(300, FORESEEN) + writes[0].encode(number, UNANSWERED) + Command(Op.RETURN, (0, 1)).encode(number)
+    assert found.encode(300, number) == sent
+    assert repeated(thread, ASK) is found
+
+
+def test_a_question_is_not_repeated_where_its_answer_may_be_another_or_cannot_be_written() -> None:
+    assert repeated(new_thread(), ASK) is None, "it was not asked before"
+    thread = asking_thread()
+    assert repeated(thread, ASK)
+    thread.process.touched.forget(POINTER & ~0xFFF, 0x1000)
+    assert repeated(thread, ASK) is None, "the page was released"
+    thread = asking_thread()
+    assert repeated(thread, ASK)
+    call(thread, "cuCtxSetCurrent", 0)
+    assert repeated(thread, ASK) is None, "another context is current"
+
+
+def test_what_a_repeated_question_writes_is_in_scratch_memory() -> None:
+    thread = asking_thread()
+    thread.scratch.begin(POINTER, 64)
+    found = repeated(thread, ASK)
+    assert found is not None
+    assert thread.scratch.read(POINTER, 8) == found.writes[0].data
+
+
+def test_a_call_returns_before_the_model_is_told() -> None:
+    thread = new_thread()
+    model = thread.process.model
+    steps = answer(thread, Request(False, driver()["cuStreamCreate"].id, (POINTER, 0)))
+    written = next(steps)
+    handle = int.from_bytes(written.data, "little")
+    assert written.op is Op.WRITE
+    assert steps.send(Answer(0)) == Command(Op.RETURN, (0,))
+    assert model.find(Kind.STREAM, handle) is None
+    assert list(steps) == []
+    assert model.find(Kind.STREAM, handle) is not None
+
+
+def test_a_call_that_fails_or_ends_many_objects_returns_last() -> None:
+    thread = new_thread()
+    for name, words in (("cuStreamCreate", (0, 0)), ("cuDevicePrimaryCtxReset", (0,))):
+        commands = list(answer(thread, Request(False, driver()[name].id, words)))
+        assert Op.RETURN not in [command.op for command in commands], name
+
+
+@pytest.mark.parametrize(("own", "failures"), [(True, 0), (False, 1)], ids=["the shim's", "the program's"])
+def test_a_question_of_the_shim_that_fails_is_no_failure_of_the_program(own: bool, failures: int) -> None:
+    thread = Machine(1).thread(Hello(0, os.getpid(), 1, 99))
+    not_initialised = run_to_end(answer(thread, Request(False, CONTEXT.id, (POINTER,), own_question=own)))
+    assert not_initialised == 3
+    assert (thread.process.model.last_failure(thread.number) is not None) == failures
+
+
+def run_to_end(steps: Steps[int]) -> int:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        return int(done.value)
+
+
 def test_words_are_foreseen_as_the_wrapper_passes_them_on() -> None:
     thread = new_thread()
     set_bytes = driver()["cuMemsetD8"].id
@@ -85,6 +164,25 @@ def test_words_are_foreseen_as_the_wrapper_passes_them_on() -> None:
     assert foreseen == Request(False, set_bytes, (2**64 - 1, 0xFF, 1 << 33))
     assert request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, 0x7000, 1))) is None, "too few words"
     assert request_of(thread, Command(Op.CALL_DRIVER, (driver()["cuMemFree"].id, 0x7000))) is None
+
+
+def test_what_only_makes_an_object_is_foreseen() -> None:
+    thread = new_thread()
+    foreseen = {
+        each.name
+        for each in driver().entry_points
+        if not each.hot
+        and request_of(thread, Command(Op.CALL_DRIVER, (each.id, *(POINTER for _ in each.parameters)))) is not None
+    }
+    assert {"cuEventCreate", "cuStreamCreate", "cuMemAlloc", "cuMemAllocAsync"} <= foreseen
+    assert not foreseen & {
+        "cuMemFree",
+        "cuEventDestroy",
+        "cuMemAllocManaged",
+        "cuMemHostAlloc",
+        "cuCtxCreate",
+        "cuModuleLoadData",
+    }
 
 
 def test_what_leaves_contexts_leaves_the_answer_about_them() -> None:

@@ -69,6 +69,8 @@ class Program:
             return Answer(0, bytes(MEMORY[operands[0] : operands[0] + operands[1]]))
         if command.op is Op.SCRATCH:
             return Answer(0, SCRATCH.to_bytes(8, "little"))
+        if command.op is Op.RETURN:  # what follows is for the model alone
+            return Answer(0)
         assert command.op is Op.RAISE, command
         raise Died(operands[0])
 

@@ -7,6 +7,8 @@ import re
 import resource
 import socket
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -178,7 +180,52 @@ def serve(client: socket.socket, name: str, *words: int) -> list[tuple[Op, int, 
     return commands
 
 
-def test_what_changes_no_lifetime_is_not_asked_for_by_the_only_thread(device: Device) -> None:
+RETURNS_EARLY = """
+import sys
+from pathlib import Path
+from cuvet.device.process import Machine
+from cuvet.device.protocol import Command, Op
+from cuvet.device.server import Server
+
+def answer(thread, request):
+    if request.runtime or request.library:
+        yield Command(Op.CALL_DRIVER, (int(sys.argv[2]), 0x5000, 0))
+        print("goes on", flush=True)
+        return 0
+    yield Command(Op.RETURN, (0,))
+    print("model", flush=True)
+    return 0
+
+server = Server(Path(sys.argv[1]), Machine(1), answer)
+print("ready", flush=True)
+server.serve()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [(1, ["goes on", "model"]), (2, ["model", "goes on"])], ids=["runtime", "library"]
+)
+def test_what_follows_return_is_done_before_anybody_asks_the_model(kind: int, told: list[str], tmp_path: Path) -> None:
+    """The runtime's calls do not."""
+    path, create = tmp_path / "socket", driver()["cuStreamCreate"].id
+    command = [sys.executable, "-c", RETURNS_EARLY, str(path), str(create)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        assert server.stdout.readline() == "ready\n"
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(framed(HELLO) + framed(struct.pack("<BBHI", kind, 0, 0, 7)))
+            assert receive(client)[0] == Op.CALL_DRIVER
+            client.sendall(framed(request("cuStreamCreate", 0x5000, 0)))
+            assert [receive(client)[0], receive(client)[0]] == [Op.RETURN, Op.RETURN]
+        assert [server.stdout.readline().strip() for _ in told] == told
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def test_what_ends_nothing_is_not_asked_for_by_the_only_thread(device: Device) -> None:
     waits, context = driver()["cuCtxSynchronize"].id, driver()["cuCtxGetCurrent"].id
     with connect(device) as client:
         client.sendall(framed(hello(process=4300)))
@@ -192,7 +239,8 @@ def test_what_changes_no_lifetime_is_not_asked_for_by_the_only_thread(device: De
             (Op.RETURN, 0, 0),
         ]
         assert serve(client, "cudaDeviceSynchronize") == alone
-        assert (Op.CALL_DRIVER, 0, driver()["cuMemAlloc"].id) in serve(client, "cudaMalloc", 0x7100, 64)
+        assert (Op.CALL_DRIVER, FORESEEN, driver()["cuMemAlloc"].id) in serve(client, "cudaMalloc", 0x7100, 64)
+        assert (Op.CALL_DRIVER, 0, driver()["cuMemFree"].id) in serve(client, "cudaFree", 0x500000)
         with connect(device) as other:
             other.sendall(framed(hello(thread=4243, process=4300)))
             assert serve(other, "cudaDeviceSynchronize")

@@ -3,7 +3,6 @@
 import sys
 import traceback
 
-from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import results as status
 from cuvet.device.driver.answer import answer as answer_driver
 from cuvet.device.library.answer import answer as answer_library
@@ -20,13 +19,6 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         return _guarded(answer_runtime(thread, request))
     if request.library:
         return _guarded(answer_library(thread, request))
-    catalog = driver_catalog()
-    if request.entry_point >= len(catalog.entry_points):
-        raise ProtocolError(f"there is no driver entry point {request.entry_point}")
-    expected = len(catalog.entry_points[request.entry_point].parameters)
-    if len(request.words) != expected:
-        name = catalog.entry_points[request.entry_point].name
-        raise ProtocolError(f"a call of {name} has {len(request.words)} words instead of {expected}")
     return _guarded(answer_driver(thread, request))
 
 

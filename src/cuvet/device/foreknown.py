@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuvet.catalog import EntryPoint, Kind, Parameter, Verb, driver
-from cuvet.device.protocol import Answer, Command, Op, Request
+from cuvet.catalog.results import INVALID_VALUE, SUCCESS
+from cuvet.device.protocol import FORESEEN, UNANSWERED, Answer, Command, Op, Request
 
 if TYPE_CHECKING:
     from cuvet.device.invocation import Invocation
-    from cuvet.device.process import Thread
+    from cuvet.device.process import ClientProcess, Thread
 
+_NUMBER = Struct("<I")
+_NUMBER_AT = 8
+"""Where the number of its call stands in a command, with its length."""
+_MOST_REPEATED = 256
 _PAGE_BITS = 12
 _WORD = (1 << 64) - 1
 _MOST_PAGES = 1 << 16
 _LONGEST = 64 << 10
 """Bytes of a command whose pages are remembered."""
 _WRITTEN, _FILLED, _COPIED = range(3)
+_READ, _WRITE, _COPY, _SET, _CALL_HOST, _DRAIN = Op.READ, Op.WRITE, Op.COPY, Op.SET, Op.CALL_HOST, Op.DRAIN
+"""A member costs more when it is looked up in its class: each command does so."""
 DONE = Answer(0)
 _NONE_OUTSTANDING = Answer(0, bytes(8))
 
@@ -26,27 +34,27 @@ _NONE_OUTSTANDING = Answer(0, bytes(8))
 def answer_to(thread: Thread, command: Command) -> Answer | None:
     """What the shim would answer, if that is known; then the command need not be sent. If not, it is sent."""
     op = command.op
-    if op is Op.READ:
+    if op is _READ:
         data = thread.scratch.read(*command.operands)
         return None if data is None else Answer(0, data)
-    if op is Op.CALL_HOST:
+    if op is _CALL_HOST:
         thread.process.calls_host = True
-    if op is Op.DRAIN and not thread.process.calls_host:
+    if op is _DRAIN and not thread.process.calls_host:
         return _NONE_OUTSTANDING
     return None
 
 
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
-    op = command.op
-    if op is Op.COPY and any(_is_registered(thread, address) for address in command.operands[:2]):
+    op, process = command.op, thread.process
+    if (op is not _WRITE and op is not _COPY and op is not _SET) or not process.touched.hold(command):
         return False
-    return (op is Op.WRITE or op is Op.COPY or op is Op.SET) and thread.process.touched.hold(command)
+    return op is not _COPY or not any(_is_registered(process, address) for address in command.operands[:2])
 
 
 def request_of(thread: Thread, command: Command) -> Request | None:
     """What the shim will ask for when it obeys CALL_DRIVER, if that is known and the call is the same whether it is answered before the
-    shim's wrapper is entered, or inside of it. It is if the function only asks; and if it changes no lifetime and no context, as long as
+    shim's wrapper is entered, or inside of it. It is if the function only asks; and if it ends nothing and changes no context, as long as
     no other thread's calls can come between."""
     entry_point, *words = command.operands
     called = driver().entry_points[entry_point]
@@ -57,10 +65,22 @@ def request_of(thread: Thread, command: Command) -> Request | None:
     return Request(False, entry_point, tuple(map(_passed, called.parameters, words)))
 
 
+_MADE = frozenset({Kind.EVENT, Kind.STREAM, Kind.MEMORY})
+_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES})
+
+
 @cache
 def _is_quiet(entry_point: EntryPoint) -> bool:
     words = all(parameter.abi == "word" for parameter in entry_point.parameters)
-    return words and entry_point.hot and leaves_contexts(entry_point)
+    return words and (entry_point.hot or _only_makes(entry_point)) and leaves_contexts(entry_point)
+
+
+def _only_makes(entry_point: EntryPoint) -> bool:
+    """Whether a call only makes an object of which nobody else can know yet, with the words that the program gave: of memory that the host
+    reaches too, the shim may want whole pages."""
+    on_stream = {role for role in entry_point.roles if role.verb is Verb.ON}
+    made = set(entry_point.roles) - on_stream
+    return bool(made) and all(role.kind in _MADE and role.verb in _MAKES and role.variant != "managed" for role in made)
 
 
 def _passed(parameter: Parameter, word: int) -> int:
@@ -94,18 +114,56 @@ def leaves_contexts(entry_point: EntryPoint) -> bool:
     )
 
 
+class Repeated(NamedTuple):
+    """A question that was asked before with the same words. The commands that ask and answer it are sent as ``begin``, the number of the
+    call that asks, and ``parts`` with the question's own number between them. ``pages`` are those of ``writes``."""
+
+    writes: tuple[Command, ...]
+    pages: frozenset[int]
+    begin: bytes
+    parts: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, question: Command, writes: tuple[Command, ...]) -> Repeated:
+        answers = [write.encode(flags=UNANSWERED) for write in writes]
+        sent = [question.encode(flags=FORESEEN), *answers, Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode()]
+        heads = [message[:_NUMBER_AT] for message in sent]
+        tails = [message[_NUMBER_AT + _NUMBER.size :] for message in sent]
+        parts = [tail + head for tail, head in zip(tails, [*heads[1:], b""], strict=True)]
+        pages = frozenset(page for write in writes for page in _pages_of(write) or ())
+        return cls(writes, pages, heads[0], tuple(parts))
+
+    def encode(self, call: int, number: int) -> bytes:
+        return self.begin + _NUMBER.pack(call & 0xFFFFFFFF) + _NUMBER.pack(number).join(self.parts)
+
+
+def repeated(thread: Thread, command: Command) -> Repeated | None:
+    """What is sent to ask and to answer the question of CALL_DRIVER, which then returns success; None if that is not known. What it writes
+    is in scratch memory then."""
+    if not _only_asks(command.operands[0]):
+        return None
+    process = thread.process
+    found = process.told.repeated(thread, command)
+    if found is None or not process.touched.hold_all(found.pages):
+        return None
+    for write in found.writes:
+        thread.scratch.write(write.operands[0], write.data)
+    return found
+
+
 @dataclass(slots=True)
 class Told:
     """What questions about contexts were answered last, as long as nothing has changed that they ask for: by thread and entry point, the
-    bytes that go where the parameters point, by position."""
+    bytes that go where the parameters point, by position. ``_repeated``: what is sent for them, by thread and words."""
 
     _answers: dict[tuple[int, int], tuple[tuple[int, bytes], ...]] = field(default_factory=dict)
+    _repeated: dict[tuple[int, tuple[int, ...]], Repeated] = field(default_factory=dict)
 
     def learn(self, call: Invocation, status: int) -> None:
         """The model has observed that the call returns the status."""
         entry_point = call.entry_point
         if status or not leaves_contexts(entry_point):
-            self._answers.clear()
+            self.forget()
         elif _only_asks(entry_point.id):
             context = call.model.current_context(call.call)
             if context is None or context.alive:
@@ -116,6 +174,19 @@ class Told:
     def forget(self) -> None:
         """Something else has changed the model."""
         self._answers.clear()
+        self._repeated.clear()
+
+    def repeated(self, thread: Thread, command: Command) -> Repeated | None:
+        """What is sent for the question of CALL_DRIVER, if its answer is known."""
+        key = (thread.number, command.operands)
+        found = self._repeated.get(key)
+        if found is None and (question := request_of(thread, command)) is not None:
+            writes = self.answer(thread, question)
+            if writes is not None:
+                if len(self._repeated) == _MOST_REPEATED:
+                    self._repeated.clear()
+                found = self._repeated[key] = Repeated.of(command, writes)
+        return found
 
     def answer(self, thread: Thread, question: Request) -> tuple[Command, ...] | None:
         """What the shim is to write in answer to the question, which then returns success; None if that is not known."""
@@ -131,22 +202,22 @@ def written(entry_point: EntryPoint, position: int, value: int) -> bytes:
     return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
-def _is_registered(thread: Thread, address: int) -> bool:
+def _is_registered(process: ClientProcess, address: int) -> bool:
     """Whether it is the program's memory, which the device keeps if the program unmaps it: whether it did so is to be seen."""
-    memory = thread.process.model.host_memory_at(address)
-    return memory is not None and memory.registered and memory.alive
+    memory = process.model.host_memory.living_at(address)
+    return memory is not None and memory.registered
 
 
 def expect(thread: Thread, command: Command) -> None:
     """The command certainly will be carried out."""
-    if command.op is Op.WRITE:
+    if command.op is _WRITE:
         thread.scratch.write(command.operands[0], command.data)
 
 
 def follow(thread: Thread, command: Command) -> None:
     """The command was carried out."""
     expect(thread, command)
-    if command.op in (Op.WRITE, Op.COPY, Op.SET):
+    if command.op in (_WRITE, _COPY, _SET):
         thread.process.touched.learn(command)
     elif command.op is Op.RELEASE:
         thread.process.touched.forget(*command.operands)
@@ -163,6 +234,10 @@ class TouchedPages:
         """Whether the command uses these pages only."""
         pages = _pages_of(command)
         return pages is not None and self._pages.issuperset(pages)
+
+    def hold_all(self, pages: frozenset[int]) -> bool:
+        """Whether these are such pages."""
+        return self._pages.issuperset(pages)
 
     def learn(self, command: Command) -> None:
         """The command was carried out."""
@@ -183,13 +258,13 @@ class TouchedPages:
 
 def _pages_of(command: Command) -> list[int] | None:
     """What stands for the pages that the command uses, each with the way in which; None if it is too long, or another sort of command."""
-    operands = command.operands
-    if command.op is Op.WRITE:
-        return _pages(_WRITTEN, operands[0], len(command.data))
-    if command.op is Op.SET:
+    op, operands, data = command
+    if op is _WRITE:
+        return _pages(_WRITTEN, operands[0], len(data))
+    if op is _SET:
         _, _, _, row_bytes, rows, pitch = operands
         return _pages(_FILLED, operands[0], _span(row_bytes, rows, pitch))
-    if command.op is Op.COPY:
+    if op is _COPY:
         to, source, row_bytes, rows, to_pitch, source_pitch = operands
         filled = _pages(_FILLED, to, _span(row_bytes, rows, to_pitch))
         copied = _pages(_COPIED, source, _span(row_bytes, rows, source_pitch))
@@ -205,6 +280,8 @@ def _pages(way: int, address: int, size: int) -> list[int] | None:
     if not 0 < size <= _LONGEST:
         return None
     first, last = address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS
+    if first == last:
+        return [first << 2 | way]
     return [page << 2 | way for page in range(first, last + 1)]
 
 

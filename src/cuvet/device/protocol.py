@@ -113,8 +113,8 @@ class Command(NamedTuple):
         count = len(operands)
         length = 8 + 8 * count + len(data)
         try:
-            head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *operands)
-        except struct.error:  # a word is negative
+            head = _COMMANDS[count].pack(length, op, count, flags, call, *operands)
+        except struct.error:  # a word is negative, or the number has more than 32 bits
             words = [word & 0xFFFFFFFFFFFFFFFF for word in operands]
             head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *words)
         return head + data if data else head
@@ -182,6 +182,7 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
+_DRIVER_CALL, _LIBRARY_CALL = MessageKind.DRIVER_CALL, MessageKind.LIBRARY_CALL
 
 
 def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
@@ -189,7 +190,7 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
     if len(message) < _HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
-    if kind <= MessageKind.LIBRARY_CALL:
+    if kind <= _LIBRARY_CALL:
         return _decode_request(message, kind, words, flags, number)
     if kind == MessageKind.ANSWER:
         return Answer(number, message[_HEADER.size :])
@@ -219,11 +220,11 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
         raise ProtocolError(f"a call announces {words} words and has fewer")
     values = _WORDS[words].unpack_from(message, _HEADER.size)
     structs = _decode_structs(message, position) if position < len(message) else _NO_STRUCTS
-    if kind == MessageKind.DRIVER_CALL:
-        per_thread, own_question = bool(flags & PER_THREAD_SYMBOL), bool(flags & OWN_QUESTION)
-        return Request(False, number, values, per_thread, 0, 0, structs, False, own_question)
-    runtime, library = kind == MessageKind.RUNTIME_CALL, kind == MessageKind.LIBRARY_CALL
-    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)
+    per_thread = flags & PER_THREAD_SYMBOL != 0
+    if kind == _DRIVER_CALL:
+        return Request(False, number, values, per_thread, 0, 0, structs, False, flags & OWN_QUESTION != 0)
+    library = kind == _LIBRARY_CALL
+    return Request(not library, number, values, per_thread, flags >> 1 & 0x7F, flags >> 8, structs, library)
 
 
 def _decode_structs(message: bytes, position: int) -> dict[int, bytes]:

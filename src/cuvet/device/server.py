@@ -51,6 +51,8 @@ _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept: the limit of descriptors is reached."""
 
 _SUCCEEDED = Answer(0, SUCCESS.to_bytes(8, "little"))
+_CALL_DRIVER, _RETURN = Op.CALL_DRIVER, Op.RETURN
+"""A member costs more when it is looked up in its class: each message does so."""
 
 Answerer = Callable[[Thread, Request], Steps[int]]
 
@@ -90,6 +92,12 @@ class Connection:
     messages: int = 0
     """That have come."""
 
+    def foresee(self) -> int:
+        """The number of a call that it will not ask for."""
+        number = FORESEEN_CALL | self.foreseen
+        self.foreseen = self.foreseen + 1 & ~FORESEEN_CALL
+        return number
+
 
 class Server:
     """Answers the clients that connect to the Unix socket ``path``. ``key``, NAME:KEY: also those that connect to the abstract
@@ -113,6 +121,7 @@ class Server:
         self._locked = 0
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._parent = os.getppid()
+        self._unfinished: Steps[int] | None = None
 
     def _listen(self, address: str) -> socket.socket:
         inherited = next(self._inherited, None)
@@ -123,7 +132,7 @@ class Server:
 
     def serve(self) -> None:
         """Returns when the process that started this one is gone, and so are the clients."""
-        while os.getppid() == self._parent or self._connections:
+        while self._connections or os.getppid() == self._parent:
             for descriptor, events in self._waiting.events(_PARENT_CHECK_S):
                 connection = self._connections.get(descriptor)
                 if connection is not None:
@@ -200,6 +209,9 @@ class Server:
             raise EOFError
         connection.messages += 1
         incoming = connection.incoming
+        if not incoming and connection.thread is not None and _LENGTH.unpack_from(self._received)[0] + 4 == received:
+            self._take(connection, decode(self._received[4:received].tobytes()))
+            return
         incoming += self._received[:received]
         while len(incoming) >= 4:
             length = _LENGTH.unpack_from(incoming)[0]
@@ -231,7 +243,11 @@ class Server:
             raise ProtocolError("more sockets come than are announced")
 
     def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
-        if connection.locked:
+        if isinstance(message, Request) and connection.thread is not None:
+            self._begin(connection, connection.thread, message, connection.number)
+            connection.number += 1
+            self._advance(connection, None)
+        elif connection.locked:
             self._unlock(connection, message)
         elif isinstance(message, Key):
             raise ProtocolError("a key that is not asked for")
@@ -240,11 +256,7 @@ class Server:
                 raise ProtocolError("a second HELLO")
             connection.thread = self._machine.thread(message)
         elif isinstance(message, Request):
-            if connection.thread is None:
-                raise ProtocolError("a call before HELLO")
-            self._begin(connection, connection.thread, message, connection.number)
-            connection.number += 1
-            self._advance(connection, None)
+            raise ProtocolError("a call before HELLO")
         elif isinstance(message, Goodbye):
             if connection.thread is None:
                 raise ProtocolError("GOODBYE before HELLO")
@@ -265,39 +277,77 @@ class Server:
 
     def _advance(self, connection: Connection, answer: Answer | None) -> None:
         """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
-        thread = connection.thread
-        while connection.calls and thread is not None:
-            call = connection.calls[-1]
+        if connection.thread is not None:
+            try:
+                self._obey(connection, connection.thread, answer)
+                self._send(connection)
+            finally:
+                self._finish()
+
+    def _obey(self, connection: Connection, thread: Thread, answer: Answer | None) -> None:
+        calls = connection.calls
+        while calls:
+            call = calls[-1]
             call.command = None
             try:
                 command = call.steps.send(answer) if answer is not None else next(call.steps)
             except StopIteration as finished:
-                awake = self._waiting.awake and connection.messages > MESSAGES
-                answer = _return(connection, finished.value, AWAKE if awake else 0)
+                answer = self._return(connection, finished.value)
                 if answer is None:
-                    break
+                    return
                 continue
-            answer = foreknown.answer_to(thread, command)
-            if answer is not None:
-                continue
-            if command.op is Op.CALL_DRIVER and (request := foreknown.request_of(thread, command)) is not None:
-                connection.outgoing += command.encode(call.number, FORESEEN)
-                number = FORESEEN_CALL | connection.foreseen
-                connection.foreseen = connection.foreseen + 1 & ~FORESEEN_CALL
-                answer = _answer_again(connection, thread, request, number)
+            op = command.op
+            if op is _RETURN:
+                self._finish()
+                self._unfinished = call.steps
+                answer = self._return(connection, command.operands[0])
                 if answer is None:
-                    call.command = command
-                    self._begin(connection, thread, request, number)
+                    return
+                if not calls[-1].request.runtime:  # a library's call asks the model; the runtime's calls do not
+                    self._finish()
+            elif op is _CALL_DRIVER:
+                self._finish()
+                if (repeated := foreknown.repeated(thread, command)) is not None:
+                    connection.outgoing += repeated.encode(call.number, connection.foresee())
+                    calls[0].trusts = True
+                    answer = _SUCCEEDED
+                    continue
+                call.command = command
+                request = foreknown.request_of(thread, command)
+                connection.outgoing += command.encode(call.number, FORESEEN if request else 0)
+                if request is None:
+                    return
+                self._begin(connection, thread, request, connection.foresee())
+                answer = None
+            elif (answer := foreknown.answer_to(thread, command)) is not None:
                 continue
-            if not foreknown.is_certain(thread, command):
+            elif foreknown.is_certain(thread, command):
+                connection.outgoing += command.encode(call.number, UNANSWERED)
+                calls[0].trusts = True
+                foreknown.expect(thread, command)
+                answer = foreknown.DONE
+            else:
                 connection.outgoing += command.encode(call.number)
                 call.command = command
-                break
-            connection.outgoing += command.encode(call.number, UNANSWERED)
-            connection.calls[0].trusts = True
-            foreknown.expect(thread, command)
-            answer = foreknown.DONE
-        self._send(connection)
+                return
+
+    def _finish(self) -> None:
+        """Let the call that has returned before its end tell the model what it did."""
+        steps, self._unfinished = self._unfinished, None
+        for command in steps or ():
+            raise AssertionError(f"{command.op.name} comes after RETURN")
+
+    def _return(self, connection: Connection, status: int) -> Answer | None:
+        """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
+        calls = connection.calls
+        trusts, done = calls[0].trusts, calls.pop()
+        operands = (status, status if done.request.library else INVALID_VALUE) if trusts else (status,)
+        awake = self._waiting.awake and connection.messages > MESSAGES
+        connection.outgoing += Command(_RETURN, operands).encode(done.number, AWAKE if awake else 0)
+        outer = calls[-1].command if calls else None
+        if outer is None or outer.op is not _CALL_DRIVER or done.request.own_question:
+            return None
+        return _SUCCEEDED if status == SUCCESS else Answer(0, (status & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))
 
     def _send(self, connection: Connection) -> None:
         waited = connection.waits_to_send
@@ -322,29 +372,3 @@ class Server:
             call.steps.close()
         if connection.thread is not None:
             self._machine.ended(connection.thread)
-
-
-def _answer_again(connection: Connection, thread: Thread, question: Request, number: int) -> Answer | None:
-    """Send what answered the question before, if that still holds and needs no answer: the call succeeds."""
-    writes = thread.process.told.answer(thread, question)
-    if writes is None or not all(foreknown.is_certain(thread, write) for write in writes):
-        return None
-    for write in writes:
-        connection.outgoing += write.encode(number, UNANSWERED)
-        foreknown.expect(thread, write)
-    connection.calls[0].trusts = True
-    connection.outgoing += Command(Op.RETURN, (SUCCESS, INVALID_VALUE)).encode(number)
-    return _SUCCEEDED
-
-
-def _return(connection: Connection, status: int, flags: int) -> Answer | None:
-    """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
-    done = connection.calls[-1]
-    otherwise = status if done.request.library else INVALID_VALUE
-    operands = (status, otherwise) if connection.calls[0].trusts else (status,)
-    connection.calls.pop()
-    connection.outgoing += Command(Op.RETURN, operands).encode(done.number, flags)
-    outer = connection.calls[-1].command if connection.calls else None
-    if outer is None or outer.op is not Op.CALL_DRIVER or done.request.own_question:
-        return None
-    return Answer(0, (status & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))

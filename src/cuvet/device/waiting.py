@@ -49,6 +49,8 @@ class Waiting:
             self._decide()
         self._left -= 1
         if self.awake:
+            if found := self._poll(0):
+                return found
             end = self._clock() + AT_ONCE_NS
             while self._clock() < end:
                 if found := self._poll(0):

@@ -19,10 +19,11 @@ class Intervals(Generic[T]):
 
     def at(self, address: int) -> T | None:
         """The value that covers ``address``; None if none does."""
-        i = bisect_right(self._starts, address) - 1
-        if i >= 0 and address < self._ends[i]:
-            return self._values[i]
-        return None
+        starts = self._starts
+        if not starts:
+            return None
+        i = bisect_right(starts, address) - 1
+        return self._values[i] if i >= 0 and address < self._ends[i] else None
 
     def bounds(self) -> tuple[int, int] | None:
         """Where the first interval begins and the last one ends; None if there is none."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import count, groupby
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_READY
@@ -36,8 +36,7 @@ MORE_THAN_ANY_GPU = 1 << 40
 """Bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(NamedTuple):
     """``statuses`` that the driver may return, the likeliest first (``CRASH`` for a signal): they follow from those of the
     ``violations`` that it comes upon first (``cuvet.model.precedence``). ``undefined`` if anything may happen. ``outputs`` (parameter
     index to word) are the values the model knows; new handles are made up by the emulated device."""
@@ -45,7 +44,7 @@ class Prediction:
     statuses: tuple[int, ...]
     undefined: bool
     violations: tuple[Violation, ...]
-    outputs: dict[int, int] = field(default_factory=dict)
+    outputs: dict[int, int]
 
 
 Rules = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
@@ -137,16 +136,16 @@ class Model(ModelView):
         if call.entry_point.api != "driver":
             return self._predict_library(call, violations)
         given = statuses.of_process(self, call) or statuses.of_context(self, call)
-        decisive = precedence.decisive(call.name, violations, given and given[0])
-        outcomes = dict.fromkeys(status for violation in decisive for status in violation.outcomes)
+        decisive = precedence.decisive(call.name, violations, given and given[0]) if violations else ()
+        outcomes = [status for violation in decisive for status in violation.outcomes] if decisive else []
         if not outcomes:
-            outcomes = dict.fromkeys((given[1],) if given else statuses.of_legal_call(self, call))
+            outcomes += (given[1],) if given else statuses.of_legal_call(self, call)
         elif not self.complete and all(violation.only_if_failed for violation in decisive):
-            outcomes.update(dict.fromkeys(statuses.of_legal_call(self, call)))
-        outcomes.update(dict.fromkeys(statuses.of_late_fault(self, call)))
+            outcomes += statuses.of_legal_call(self, call)
+        outcomes += statuses.of_late_fault(self, call)
         return Prediction(
-            statuses=tuple(outcomes),
-            undefined=any(violation.undefined for violation in decisive),
+            statuses=tuple(dict.fromkeys(outcomes)),
+            undefined=any(violation.undefined for violation in decisive) if decisive else False,
             violations=tuple(violations),
             outputs=statuses.outputs(self, call),
         )

@@ -92,10 +92,10 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
         verbs = {role.verb for role in entry_point.roles if role.kind not in SURVIVES_FAULT}
         if verbs & (_WORK | ENDS) or _names_working(entry_point):
             return (error[1],)
-    for role in entry_point.roles:
+    for role in _queries_and_allocates(entry_point):
         if role.verb is Verb.QUERIES:
             return of_query(model, call, role)
-        if role.verb is Verb.ALLOCATES and _bytes(call, role) > model.memory:
+        if _bytes(call, role) > model.memory:
             on_device = role.kind is Kind.MEMORY and role.variant != "managed"  # not pinned, not addresses alone
             return (OUT_OF_MEMORY,) if on_device else (SUCCESS, OUT_OF_MEMORY)
     if model.graphs_allocate and _moves_graph_memory(model, call):
@@ -107,6 +107,11 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     if context is not None and context.launched and _waits(entry_point):
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
+
+
+@cache
+def _queries_and_allocates(entry_point: EntryPoint) -> tuple[Role, ...]:
+    return tuple(role for role in entry_point.roles if role.verb in (Verb.QUERIES, Verb.ALLOCATES))
 
 
 def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:

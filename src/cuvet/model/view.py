@@ -188,9 +188,12 @@ class ModelView:
     def current_context(self, call: Call) -> Context | None:
         """The context that is current on the call's thread, alive or dead; None if there is none, or it is unknown. Of a green context it
         is the primary context of the device, which has all its objects."""
-        top = self._top(call.thread)
+        thread = self.threads.get(call.thread)
+        top = thread.stack[-1] if thread is not None and thread.stack else None
         if call.context is not None and not agrees(top, call.context):
             top = self.context_at(call.context)
+        if top is None or (top.destroyed_by is None and not top.of_green):
+            return top
         return self._newest(top)
 
     def green_context(self, call: Call) -> Context | None:
@@ -234,8 +237,8 @@ class ModelView:
 
     def sticky_error(self, call: Call) -> tuple[Call, int] | None:
         """The error that lost the current context, else another context of the process: (call that first showed it, status), or None."""
-        context = self.current_context(call)
-        if context is None or not self.lost_contexts:
+        context = self.current_context(call) if self.lost_contexts else None
+        if context is None:
             return None
         lost = context if context.error is not None else next((each for each in self.lost_contexts if each.alive), None)
         return None if lost is None or lost.error is None else (lost.error, lost.error_status)

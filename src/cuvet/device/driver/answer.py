@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
@@ -14,7 +15,7 @@ from cuvet.device.driver import fault, launch, memory
 from cuvet.device.foreknown import written
 from cuvet.device.invocation import MOST_ARRAY, BadAddress, Handler, Invocation, Refused, read, read_string, tell, write
 from cuvet.device.process import Thread
-from cuvet.device.protocol import Command, Op, Request, Steps
+from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.model import Call, Outcome
 from cuvet.model.ledger import BACKED
 from cuvet.rules.rule import CRASH
@@ -38,18 +39,54 @@ _ENDS_MANY = {
 }  # fmt: skip
 _WORKS_IN_FORKED_CHILD = {"cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress"}
 _FAULT_ADDRESS = 8
+_SUCCEEDS = Command(Op.RETURN, (status.SUCCESS,))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same in all calls of an entry point. ``handler`` None: it is not emulated. ``inputs`` are the parameters that are read
+    (`_inputs`), ``made`` those through which it gives new objects, ``ended`` the roles of those that it destroys."""
+
+    entry_point: EntryPoint
+    handler: Handler | None
+    inputs: tuple[tuple[int, str, int], ...]
+    has_arguments: bool
+    made: tuple[tuple[int, Kind], ...]
+    ended: tuple[Role, ...]
+    ends_many: bool
+    works_in_forked_child: bool
+
+
+@cache
+def _plan(number: int, words: int) -> Plan:
+    """ProtocolError if there is no such call."""
+    if number >= len(catalog().entry_points):
+        raise ProtocolError(f"there is no driver entry point {number}")
+    entry_point = catalog().entry_points[number]
+    name, expected = entry_point.name, len(entry_point.parameters)
+    if words != expected:
+        raise ProtocolError(f"a call of {name} has {words} words instead of {expected}")
+    return Plan(
+        entry_point,
+        HANDLERS.get(name),
+        _inputs(entry_point),
+        "kernelParams" in entry_point.index,
+        _new_objects(entry_point),
+        _destroying(entry_point),
+        name in _ENDS_MANY,
+        name in _WORKS_IN_FORKED_CHILD,
+    )
 
 
 def answer(thread: Thread, request: Request) -> Steps[int]:
-    """Answer one driver call: the CUresult."""
-    entry_point = catalog().entry_points[request.entry_point]
-    process = thread.process
-    handler = HANDLERS.get(entry_point.name)
+    """Answer one driver call: the CUresult. It may command RETURN before it ends; what follows is for the model alone."""
+    plan, process = _plan(request.entry_point, len(request.words)), thread.process
+    handler = plan.handler
     if handler is None:
-        yield from tell(process, f"{entry_point.name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
+        yield from tell(process, f"{plan.entry_point.name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
         return status.NOT_SUPPORTED
     call = Call(
-        entry_point,
+        plan.entry_point,
         request.words,
         process=process.pid,
         thread=thread.number,
@@ -57,45 +94,57 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         time_ns=time.monotonic_ns(),
         per_thread=request.per_thread,
         in_host_function=thread.host_functions,
-        inputs=dict(request.structs),
+        inputs=dict(request.structs) if request.structs else {},
     )
     try:
-        yield from _read_inputs(call)
+        if plan.inputs:
+            yield from _read_inputs(call, plan.inputs)
         invocation = Invocation(call, thread)
-        if "kernelParams" in entry_point.index:
+        if plan.has_arguments:
             invocation.arguments = yield from launch.arguments(invocation)
             call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)
-        return (yield from _carry_out(invocation, handler))
+        return (yield from _carry_out(invocation, plan, handler, request.own_question))
     except BadAddress:
         return status.INVALID_VALUE
 
 
-def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
-    call, model = invocation.call, invocation.model
-    if model.initialised_before_fork and call.name not in _WORKS_IN_FORKED_CHILD:
+def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, own_question: bool) -> Steps[int]:
+    call, process = invocation.call, invocation.thread.process
+    model = process.model
+    if model.initialised_before_fork and not plan.works_in_forked_child:
         return status.NOT_INITIALIZED
     prediction = model.predict(call)
+    allowed = prediction.statuses
     # Some calls that are legal may crash, too.
-    crashes = CRASH in prediction.statuses and any(CRASH in violation.outcomes for violation in prediction.violations)
-    if crashes and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
+    if (
+        CRASH in allowed
+        and os.environ.get("CUVET_EMULATE_CRASHES") == "1"
+        and any(CRASH in violation.outcomes for violation in prediction.violations)
+    ):
         model.observe(call, Outcome(None, signal=signal.SIGSEGV))
-        invocation.process.told.forget()
+        process.told.forget()
         yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
-    result = next((allowed for allowed in prediction.statuses if allowed != CRASH), status.INVALID_HANDLE)
-    if status.SUCCESS in prediction.statuses and _touches_graph_memory(invocation):
+    result = next((each for each in allowed if each != CRASH), status.INVALID_HANDLE)
+    if process.graph_memory and status.SUCCESS in allowed and _touches_graph_memory(invocation):
         result = status.SUCCESS
     if result == status.SUCCESS:
         invocation.outputs.update(prediction.outputs)
-        result = yield from _perform(invocation, handler)
+        result = yield from _perform(invocation, plan, handler)
     if result == status.OUT_OF_MEMORY:
         yield from _say_full(invocation)
     if result != status.SUCCESS:
-        model.observe(call, Outcome(result))
-        invocation.process.told.learn(invocation, result)
+        if not own_question:  # no failure of the program
+            model.observe(call, Outcome(result))
+        process.told.learn(invocation, result)
         return result
+    if not (plan.ends_many or invocation.fault or process.faults or process.uses):
+        yield _SUCCEEDS
     model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
-    invocation.process.told.learn(invocation, result)
-    yield from _clean_up(invocation)
+    process.told.learn(invocation, result)
+    for role in plan.ended:
+        _retire(invocation, role.kind, invocation[role.parameter])
+    if plan.ends_many:
+        yield from _clean_up(invocation)
     fault.keep(invocation)
     return fault.shown(invocation)
 
@@ -104,8 +153,6 @@ def _touches_graph_memory(invocation: Invocation) -> bool:
     """Whether the call is about memory that a launched graph allocated. The addresses of allocation nodes come back inside a struct,
     where the model does not see them."""
     held = invocation.process.graph_memory
-    if not held:
-        return False
     roles = [role for role in invocation.entry_point.roles if role.kind is Kind.MEMORY]
     words = [invocation[role.parameter] for role in roles if role.parameter and not role.field]
     return any(address <= word < address + size for address, (size, _) in held.items() for word in words)
@@ -120,24 +167,26 @@ def _say_full(invocation: Invocation) -> Steps[None]:
         yield from tell(invocation.process, f"{has}, too little for this program; --device-memory SIZE gives it more")
 
 
-def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:
-    made = _new_objects(invocation.entry_point)
-    if any(not invocation.call.args[position] for position, _ in made):
-        return status.INVALID_VALUE
+def _perform(invocation: Invocation, plan: Plan, handler: Handler) -> Steps[int]:
+    args, outputs = invocation.call.args, invocation.outputs
+    for position, _ in plan.made:
+        if not args[position]:
+            return status.INVALID_VALUE
     try:
         done = handler(invocation)
         if done is not None:
             yield from done
     except Refused as refused:
         return refused.status
-    for position, kind in made:
-        if position not in invocation.outputs:
-            invocation.outputs[position] = invocation.process.handles.issue(kind)
-    yield from _write_outputs(invocation)
+    for position, kind in plan.made:
+        if position not in outputs:
+            outputs[position] = invocation.process.handles.issue(kind)
+    for position, value in outputs.items():
+        if args[position]:
+            yield from write(args[position], written(plan.entry_point, position, value))
     return status.SUCCESS
 
 
-@cache
 def _new_objects(entry_point: EntryPoint) -> tuple[tuple[int, Kind], ...]:
     """The parameters through which it gives new objects."""
     return tuple(
@@ -147,26 +196,15 @@ def _new_objects(entry_point: EntryPoint) -> tuple[tuple[int, Kind], ...]:
     )
 
 
-def _write_outputs(invocation: Invocation) -> Steps[None]:
-    for position, value in invocation.outputs.items():
-        if invocation.call.args[position]:
-            yield from write(invocation.call.args[position], written(invocation.entry_point, position, value))
-
-
 def _clean_up(invocation: Invocation) -> Steps[None]:
-    """Let handle values and memory of objects that the call ended be given out again. Those of graph nodes, of which the model need not
-    know, are with the graph's end."""
-    process, entry_point = invocation.process, invocation.entry_point
-    for role in _destroying(entry_point):
-        _retire(invocation, role.kind, invocation[role.parameter])
-    if entry_point.name in _ENDS_MANY:
-        for kind, handle in process.handles.live():
-            if kind is not Kind.GRAPH_NODE:
-                _retire(invocation, kind, handle)
-        yield from memory.free_ended(invocation)
+    """Let handle values and memory be given out again of all objects that the call ended. Those of graph nodes, of which the model need
+    not know, are with the graph's end."""
+    for kind, handle in invocation.process.handles.live():
+        if kind is not Kind.GRAPH_NODE:
+            _retire(invocation, kind, handle)
+    yield from memory.free_ended(invocation)
 
 
-@cache
 def _destroying(entry_point: EntryPoint) -> tuple[Role, ...]:
     return tuple(
         role
@@ -181,9 +219,9 @@ def _retire(invocation: Invocation, kind: Kind, handle: int) -> None:
         invocation.process.handles.retire(kind, handle)
 
 
-def _read_inputs(call: Call) -> Steps[None]:
+def _read_inputs(call: Call, inputs: tuple[tuple[int, str, int], ...]) -> Steps[None]:
     """Strings, arrays of handles and structs that parameters point to: what rules and handlers look at."""
-    for position, count, size in _inputs(call.entry_point):
+    for position, count, size in inputs:
         address, total = call.args[position], call.arg(count) * size if count else size
         if address and not size:
             call.inputs[position] = yield from read_string(address)
@@ -191,7 +229,6 @@ def _read_inputs(call: Call) -> Steps[None]:
             call.inputs[position] = yield from read(address, total)
 
 
-@cache
 def _inputs(entry_point: EntryPoint) -> tuple[tuple[int, str, int], ...]:
     """Of each pointer parameter that is read: its position, the parameter with the number of elements if it points to an array, and the
     bytes of an element; 0 for a string."""

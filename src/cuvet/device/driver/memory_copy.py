@@ -1,7 +1,7 @@
 """Copies and sets of memory, of arrays too."""
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from cuvet.device.driver.graph import enqueue
 from cuvet.device.driver.graph_body import Node
@@ -11,8 +11,7 @@ from cuvet.device.protocol import Command, Op, Steps
 _HOST, _ARRAY = 1, 3  # CUmemorytype
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """Where one end of a copy begins, and the distances in bytes between its rows and its slices."""
 
     address: int

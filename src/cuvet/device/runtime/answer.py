@@ -1,9 +1,11 @@
 """Answers runtime calls."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import BadAddress, Refused, tell, write_word
 from cuvet.device.process import Thread
@@ -25,44 +27,60 @@ _ASKS_FOR_NO_CONTEXT = {"cudaGetLastError", "cudaPeekAtLastError", "cudaEventQue
 """In host functions all others that were measured are refused (NVIDIA H200, driver 580.159.04: the facts ``host_function_*``)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same in all calls of an entry point by one of its signatures. ``handler`` None: it is not emulated. ``sets_error``: a
+    failure is the thread's last error. ``asks_in_host_function``: for a context, which is refused there."""
+
+    entry_point: EntryPoint
+    parameters: tuple[str, ...]
+    handler: Handler | None
+    sets_error: bool
+    asks_in_host_function: bool
+
+
+@cache
+def _plan(number: int, signature: int, words: int, major: int) -> Plan:
+    """ProtocolError if there is no such call."""
+    entry_point = catalog().entry_points[number]
+    if signature >= len(entry_point.signatures):
+        raise ProtocolError(f"{entry_point.name} has no signature {signature}")
+    parameters = entry_point.signatures[signature].parameters
+    if words != len(parameters):
+        raise ProtocolError(f"a call of {entry_point.name} has {words} words")
+    if not any(version.startswith(f"{major}.") for version in catalog().versions):
+        raise ProtocolError(f"there is no runtime of version {major}")
+    name = entry_point.name
+    return Plan(
+        entry_point,
+        tuple(parameter.name for parameter in parameters),
+        HANDLERS.get(name) or forward.handler(name),
+        name not in ("cudaGetLastError", "cudaPeekAtLastError"),
+        name not in _ASKS_FOR_NO_CONTEXT,
+    )
+
+
 def answer(thread: Thread, request: Request) -> Steps[int]:
     """Answer one runtime call: the cudaError_t."""
     if request.entry_point >= len(catalog().entry_points):
         return (yield from _register(thread, request))
-    entry_point = catalog().entry_points[request.entry_point]
-    if request.signature >= len(entry_point.signatures):
-        raise ProtocolError(f"{entry_point.name} has no signature {request.signature}")
-    if len(request.words) != len(entry_point.signatures[request.signature].parameters):
-        raise ProtocolError(f"a call of {entry_point.name} has {len(request.words)} words")
-    if not _is_known(request.major):
-        raise ProtocolError(f"there is no runtime of version {request.major}")
-    call = RuntimeCall.of(thread, request, entry_point)
-    handler = HANDLERS.get(entry_point.name) or forward.handler(entry_point.name)
-    if handler is None:
-        yield from tell(thread.process, f"{entry_point.name} is not emulated: it returns cudaErrorNotSupported")
+    plan = _plan(request.entry_point, request.signature, len(request.words), request.major)
+    if plan.handler is None:
+        yield from tell(thread.process, f"{plan.entry_point.name} is not emulated: it returns cudaErrorNotSupported")
         status = error("cudaErrorNotSupported")
     else:
+        call = RuntimeCall.of(thread, request, plan.entry_point, plan.parameters)
         try:
-            yield from _ask_for_context(call)
-            status = (yield from handler(call)) or 0
+            if plan.asks_in_host_function and thread.host_functions:  # the runtime's first question is refused there
+                yield from call.ask("cuCtxGetCurrent")
+            status = (yield from plan.handler(call)) or 0
         except Refused as refused:
             status = refused.status
         except BadAddress:
             status = INVALID_VALUE
-    if status and entry_point.name not in ("cudaGetLastError", "cudaPeekAtLastError"):
+    if status and plan.sets_error:
         thread.error = status
     return status
-
-
-@cache
-def _is_known(major: int) -> bool:
-    return any(version.startswith(f"{major}.") for version in catalog().versions)
-
-
-def _ask_for_context(call: RuntimeCall) -> Steps[None]:
-    """In a host function the runtime's first question is refused."""
-    if call.thread.host_functions and call.entry_point.name not in _ASKS_FOR_NO_CONTEXT:
-        yield from call.ask("cuCtxGetCurrent")
 
 
 def _register(thread: Thread, request: Request) -> Steps[int]:

@@ -8,7 +8,7 @@ from functools import cache
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
-from cuvet.device.invocation import BadAddress, Refused, read, read_words, words, write
+from cuvet.device.invocation import BadAddress, Refused, read, words, write
 from cuvet.device.process import ClientProcess, Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.device.runtime.registration import Registry
@@ -16,6 +16,7 @@ from cuvet.device.runtime.registration import Registry
 _SCRATCH_BYTES = 4096
 _PER_THREAD_STREAM = 2
 _STREAMS = ("stream", "hStream")
+_CALL_DRIVER = Op.CALL_DRIVER
 
 
 def error(name: str) -> int:
@@ -26,6 +27,11 @@ def error(name: str) -> int:
 INVALID_VALUE = error("cudaErrorInvalidValue")
 INVALID_RESOURCE_HANDLE = error("cudaErrorInvalidResourceHandle")
 _CONTEXT_IS_DESTROYED = error("cudaErrorContextIsDestroyed")
+
+
+@cache
+def _number(name: str) -> int:
+    return driver_catalog()[name].id
 
 
 @cache
@@ -46,13 +52,14 @@ class RuntimeCall:
     scratch_used: int = 0
 
     @classmethod
-    def of(cls, thread: Thread, request: Request, entry_point: EntryPoint) -> RuntimeCall:
-        parameters = entry_point.signatures[request.signature].parameters
-        given = {parameter.name: word for parameter, word in zip(parameters, request.words, strict=True)}
-        structs = {parameters[position].name: data for position, data in request.structs.items()}
-        for name in _STREAMS:
-            if request.per_thread and given.get(name) == 0:
-                given[name] = _PER_THREAD_STREAM
+    def of(cls, thread: Thread, request: Request, entry_point: EntryPoint, parameters: tuple[str, ...]) -> RuntimeCall:
+        """``parameters``: the names of those of the signature that was called."""
+        given = dict(zip(parameters, request.words, strict=True))
+        structs = {parameters[position]: data for position, data in request.structs.items()} if request.structs else {}
+        if request.per_thread:
+            for name in _STREAMS:
+                if given.get(name) == 0:
+                    given[name] = _PER_THREAD_STREAM
         return cls(entry_point, given, structs, thread, request.major)
 
     @property
@@ -88,7 +95,7 @@ class RuntimeCall:
 
     def driver(self, name: str, *given: int) -> Steps[None]:
         """Call the driver, through the shim's wrapper. Refused, with the status as the runtime tells it, if it failed."""
-        answer = yield Command(Op.CALL_DRIVER, (driver_catalog()[name].id, *given))
+        answer = yield Command(_CALL_DRIVER, (_number(name), *given))
         status = answer.word & 0xFFFFFFFF
         if status:
             raise Refused(INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status)
@@ -114,7 +121,8 @@ class RuntimeCall:
         """Call the driver with a scratch word as its first argument: the word that it wrote. Refused if it failed."""
         address = yield from self.scratch()
         yield from self.driver(name, address, *given)
-        return (yield from read_words(address, 1))[0]
+        known = self.thread.scratch.read(address, 8)
+        return int.from_bytes((yield from read(address, 8)) if known is None else known, "little")
 
     def struct(self, address: int, name: str) -> Steps[Members]:
         """The runtime's struct at an address of the program. BadAddress if it is not there."""

@@ -24,11 +24,13 @@ def initialise(call: RuntimeCall) -> Steps[None]:
 def ensure_context(call: RuntimeCall) -> Steps[None]:
     """See to it that a context is current: the primary one of this thread's device, if the program made none so. In a host function
     that is not permitted. Refused if it fails."""
-    yield from initialise(call)
+    registry = call.registry
+    if not registry.initialised:
+        yield from initialise(call)
     if call.thread.host_functions:
         return
     current = yield from call.ask("cuCtxGetCurrent")
-    if not current or current in call.registry.ended:
+    if not current or current in registry.ended:
         yield from _use_primary(call, call.device)
 
 
