@@ -265,7 +265,7 @@ void obey(const Command& command, Answer* answer) {
         case Op::RESERVE:
             return answer_reserve(command, answer);
         case Op::RELEASE:
-            answer->error = release(command.operand[0]);
+            answer->error = release(command.operand[0], command.operand[2] != 0);
             return;
         case Op::CALL_DRIVER:
             return answer_call_driver(command, answer);

@@ -26,7 +26,7 @@ constexpr uint64_t PATTERN_PIECE = 8u << 20;  // a mapping each: a process may h
 
 struct Range {
     uint64_t bytes;
-    uint64_t shadow;  // where the host can read it; the range itself if the host may touch it
+    uint64_t shadow;  // where the host can read it; the range itself if the host may touch it; 0: nowhere any more
 };
 
 struct Ranges {
@@ -68,7 +68,7 @@ bool locate_locked(const Ranges& all, uint64_t address, uint64_t bytes, uint64_t
     auto next = all.by_start.upper_bound(address);
     if (next == all.by_start.begin()) return true;
     const auto& [start, range] = *--next;
-    if (address - start >= range.bytes) return true;
+    if (address - start >= range.bytes || range.shadow == 0) return true;
     if (bytes > range.bytes - (address - start)) return false;
     *location = range.shadow + (address - start);
     *ours = true;
@@ -107,9 +107,9 @@ int transfer(uint64_t destination, uint64_t source, uint64_t bytes) {
 
 // Puts pages in place of what is mapped there, as they were made: the file's, or zeros. They take no memory until they
 // are written. False if the system refuses; then what was there is still there.
-bool replace_pages(uint64_t start, uint64_t bytes, int file) {
+bool replace_pages(uint64_t start, uint64_t bytes, int protection, int file) {
     const int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
-    return mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED;
+    return mmap(reinterpret_cast<void*>(start), bytes, protection, flags, file, 0) != MAP_FAILED;
 }
 
 int fill_bytes(uint64_t destination, const uint8_t (&pattern)[PAGE], uint64_t bytes) {
@@ -136,11 +136,12 @@ int pattern_file(const uint8_t (&pattern)[PAGE]) {
 // Whole pages of our own memory, which nobody has to write: returns how many bytes from `start` on hold the pattern
 // now.
 uint64_t fill_lazily(uint64_t start, uint64_t bytes, const uint8_t (&pattern)[PAGE], bool zeros) {
-    if (zeros) return bytes >= LAZY_ZEROS && replace_pages(start, bytes, -1) ? bytes : 0;
+    if (zeros) return bytes >= LAZY_ZEROS && replace_pages(start, bytes, PROT_READ | PROT_WRITE, -1) ? bytes : 0;
     const int file = bytes >= LAZY_PATTERN ? pattern_file(pattern) : -1;
     if (file < 0) return 0;
     uint64_t done = 0;
-    while (bytes - done >= PATTERN_PIECE && replace_pages(start + done, PATTERN_PIECE, file)) done += PATTERN_PIECE;
+    while (bytes - done >= PATTERN_PIECE && replace_pages(start + done, PATTERN_PIECE, PROT_READ | PROT_WRITE, file))
+        done += PATTERN_PIECE;
     close(file);
     return done;
 }
@@ -181,15 +182,17 @@ int reserve(uint64_t address, uint64_t bytes, Access access, uint64_t* reserved)
     return 0;
 }
 
-int release(uint64_t address) {
+int release(uint64_t address, bool keep_addresses) {
     Ranges& all = ranges();
     std::lock_guard<std::mutex> lock(all.mutex);
     auto found = all.by_start.find(address);
     if (found == all.by_start.end()) return EINVAL;
-    const Range range = found->second;
-    all.by_start.erase(found);
+    Range& range = found->second;
+    if (range.shadow != 0 && range.shadow != address) munmap(reinterpret_cast<void*>(range.shadow), range.bytes);
+    range.shadow = 0;
+    if (keep_addresses && replace_pages(address, range.bytes, PROT_NONE, -1)) return 0;
     munmap(reinterpret_cast<void*>(address), range.bytes);
-    if (range.shadow != address) munmap(reinterpret_cast<void*>(range.shadow), range.bytes);
+    all.by_start.erase(found);
     return 0;
 }
 

@@ -18,7 +18,8 @@ struct Rows {
 // Reserves a range, at `address` unless that is 0. A range for the device only faults when the host touches it; what it
 // holds lives in a shadow range elsewhere. Returns 0 or errno.
 int reserve(uint64_t address, uint64_t bytes, Access access, uint64_t* reserved);
-int release(uint64_t address);
+// `keep_addresses`: until the range is released once more, nothing else is put there.
+int release(uint64_t address, bool keep_addresses);
 
 // These take host and device addresses. They return 0, or EFAULT for memory that is not there: they never fault.
 int copy(uint64_t destination, uint64_t source, const Rows& rows);

@@ -490,7 +490,7 @@ static void driver_pitfalls() {
     OK(cuStreamCreate(&stream, 0));
     OK(cuStreamDestroy(stream));
     OK(cuStreamCreate(&again, 0));
-    CHECK(stream == again);
+    CHECK(stream != again);
     CUdeviceptr memory, reused;
     CHECK(cuMemAlloc(&memory, 0) == CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemAlloc(&memory, 1ull << 50) == CUDA_ERROR_OUT_OF_MEMORY);
@@ -504,7 +504,7 @@ static void driver_pitfalls() {
     OK(cuMemGetInfo(&after, &total));
     CHECK(after == before + 5000);
     OK(cuMemAlloc(&reused, 5000));
-    CHECK(memory == reused);
+    CHECK(memory != reused);
     int count;
     CHECK(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) == 0 && count == 132);
     CHECK(cuDeviceGetAttribute(&count, static_cast<CUdevice_attribute>(99999), device) == CUDA_ERROR_INVALID_VALUE);

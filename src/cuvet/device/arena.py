@@ -1,14 +1,38 @@
 """Where allocations lie: blocks of ranges that the shim reserved in the client's address space."""
 
 from bisect import insort
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cuvet.device.protocol import Access, Command, Op, Steps
+from cuvet.model.table import REMEMBERED
 
 ALIGNMENT = 512
 """Of device allocations, in bytes: two small ones are never closer."""
 RANGE_BYTES = 2 << 20
 """Small blocks share ranges of this size; a larger block has its own."""
+
+
+@dataclass(slots=True)
+class _Freed:
+    """Blocks (address, bytes) that were freed and are not given out again as long as they are few enough, oldest first."""
+
+    most: int
+    most_bytes: int
+    blocks: deque[tuple[int, int]] = field(default_factory=deque)
+    bytes: int = 0
+
+    def add(self, address: int, size: int) -> None:
+        self.blocks.append((address, size))
+        self.bytes += size
+
+    def surplus(self, everything: bool = False) -> Iterator[tuple[int, int]]:
+        """Take out the oldest blocks that are too many; all if ``everything``."""
+        while self.blocks and (everything or len(self.blocks) > self.most or self.bytes > self.most_bytes):
+            address, size = self.blocks.popleft()
+            self.bytes -= size
+            yield address, size
 
 
 @dataclass(slots=True)
@@ -38,29 +62,37 @@ class _Range:
 
 
 class Arena:
-    """Blocks of one kind of memory: for the device only, or that the host may touch as well. A block freed is given out again
-    first, as the driver does."""
+    """Blocks of one kind of memory: for the device only, or that the host may touch as well. The driver gives the address of freed
+    memory to the next allocation; here others come first, so that a use of the freed memory is seen. Small blocks keep their pages
+    meanwhile, large ones their addresses alone."""
 
     def __init__(self, host: bool) -> None:
         self._host = host
         self._shared: list[_Range] = []
         self._blocks: dict[int, int] = {}
+        self._freed = _Freed(REMEMBERED, 64 << 20)
+        self._freed_ranges = _Freed(1024, 1 << 40)
 
     def allocate(self, size: int, fixed: int = 0) -> Steps[int]:
         """Address of ``size`` zeroed or used bytes; 0 if the client has no room. ``fixed``: the address wanted, not shared."""
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
-        address = 0
-        if rounded >= RANGE_BYTES or fixed:
-            address = yield from self._reserve(rounded, fixed)
-        else:
-            address = next((found for shared in self._shared if (found := shared.take(rounded))), 0)
-            if not address:
-                start = yield from self._reserve(RANGE_BYTES)
-                if start:
-                    self._shared.insert(0, _Range(start, RANGE_BYTES, [(0, RANGE_BYTES)]))
-                    address = self._shared[0].take(rounded) or 0
+        address = yield from self._find(rounded, fixed)
+        if not address:
+            yield from self._give_back(everything=True)
+            address = yield from self._find(rounded, fixed)
         if address:
             self._blocks[address] = rounded
+        return address
+
+    def _find(self, rounded: int, fixed: int) -> Steps[int]:
+        if rounded >= RANGE_BYTES or fixed:
+            return (yield from self._reserve(rounded, fixed))
+        address = next((found for shared in self._shared if (found := shared.take(rounded))), 0)
+        if not address:
+            start = yield from self._reserve(RANGE_BYTES)
+            if start:
+                self._shared.insert(0, _Range(start, RANGE_BYTES, [(0, RANGE_BYTES)]))
+                address = self._shared[0].take(rounded) or 0
         return address
 
     def _reserve(self, size: int, fixed: int = 0) -> Steps[int]:
@@ -77,9 +109,22 @@ class Arena:
         size = self._blocks.pop(address, None)
         if size is None:
             return False
-        shared = next((found for found in self._shared if found.start <= address < found.start + found.size), None)
-        if shared:
-            shared.give(address, size)
+        if self._range_of(address):
+            self._freed.add(address, size)
         else:
-            yield Command(Op.RELEASE, (address, size))
+            yield Command(Op.RELEASE, (address, size, 1))
+            self._freed_ranges.add(address, size)
+        yield from self._give_back()
         return True
+
+    def _give_back(self, everything: bool = False) -> Steps[None]:
+        """Freed blocks that are too many may be given out again."""
+        for address, size in self._freed.surplus(everything):
+            shared = self._range_of(address)
+            if shared:
+                shared.give(address, size)
+        for address, size in self._freed_ranges.surplus(everything):
+            yield Command(Op.RELEASE, (address, size))
+
+    def _range_of(self, address: int) -> _Range | None:
+        return next((found for found in self._shared if found.start <= address < found.start + found.size), None)

@@ -220,7 +220,7 @@ def follow(thread: Thread, command: Command) -> None:
     if command.op in (_WRITE, _COPY, _SET):
         thread.process.touched.learn(command)
     elif command.op is Op.RELEASE:
-        thread.process.touched.forget(*command.operands)
+        thread.process.touched.forget(*command.operands[:2])
 
 
 @dataclass(slots=True)
