@@ -11,6 +11,7 @@ import pytest
 
 from cuvet import catalog
 from cuvet.catalog import Verb
+from cuvet.recording import ordering
 from cuvet.recording.ordering import SLACK_NS, Ordering
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord, Fork
@@ -210,3 +211,19 @@ def test_the_sets_above_are_those_of_the_catalog() -> None:
 
     assert having(Verb.CREATES, Verb.RETURNS) - {"cuCtxGetDevice"} == MAKES
     assert having(Verb.DESTROYS, Verb.FREES) == ENDS
+
+
+def test_what_a_later_chunk_knows_of_a_poll_waits_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a long poll goes on, threads write into chunks that it has read already."""
+    monkeypatch.setattr(ordering, "SLACK_NS", 0)
+    early, late, begun, other = (
+        w.call("cuStreamSynchronize", [1], thread=thread, number=at, entered=at)
+        for thread, at in ((1, 100), (1, 300), (2, 150), (2, 400))
+    )
+    path = w.write(tmp_path, [w.chunk(early), w.chunk(begun + other, thread=2)], end=0)
+    calls = Ordering(Recording(path))
+    given = [call.entered for call in calls.poll(running=True) if isinstance(call, CallRecord)]
+    w.write(tmp_path, [w.chunk(early + late), w.chunk(begun + other, thread=2)], end=0)
+    for _ in range(2):
+        given += [call.entered for call in calls.poll(running=True) if isinstance(call, CallRecord)]
+    assert given == [100, 150, 300, 400]

@@ -185,6 +185,7 @@ def test_the_calls_of_a_child_wait_until_its_parent_is_followed_to_the_fork(tmp_
     past = parent.setup() + w.fork(2000, ticks=5000)
     w.write(tmp_path, [w.chunk(past + parent.call("cuCtxSynchronize", at=1 << 40))], pid=1000, start=1, end=0)
     assert analysis.advance(running=True) == []
+    assert analysis.advance(running=True) == []
     found = analysis.report(Meta()).findings
     assert [(each.name, each.site.process) for each in found] == [("device-use-after-fork", 2000)]
 

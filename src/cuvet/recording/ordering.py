@@ -7,8 +7,9 @@ has it at its entry: what destroys an object makes it unusable from there on, an
 blamed for what was destroyed meanwhile. The calls of one thread keep their order, because its next call enters after
 the last one returned.
 
-Calls are delivered while the file is read. Chunks are claimed in the order of time, so that what is not read yet is
-not older than the newest chunk (less ``SLACK_NS``, for threads that were interrupted between reading the clock and storing the call).
+Calls are delivered while the file is read, and those that are newer than all of the last poll with the next one. Chunks are claimed in
+the order of time, so that what is not read yet is not older than the newest chunk (less ``SLACK_NS``, for threads that were interrupted
+between reading the clock and storing the call).
 
 Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
 the last work on each stream before the thread's next notable call of the driver (``is_notable`` is False for it): the others are counted
@@ -44,7 +45,8 @@ _NOTABLE = (
     CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED | CallFlag.WORK
 ).value
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
-_EVER = (1 << 64) - 1
+EVER = (1 << 64) - 1
+"""Later than all instants."""
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
 _FORK, _HOST_ACCESS = -1, -2
 """In place of the number of a batch."""
@@ -134,6 +136,8 @@ class Ordering:
         self._waiting: Array = np.zeros(0, ROW)
         self._batches: dict[int, Batch] = {}
         self._batches_taken = 0
+        self._newest = 0
+        """Ticks at which the newest call entered that was read before this poll."""
         self._forks_taken = self._host_accesses_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
 
@@ -151,7 +155,9 @@ class Ordering:
             yield from self._release(_begun(batch) - self._slack, running)
             self._forget()
         self._take_others()
-        until = newest - self._slack if running and newest else _EVER
+        # Of what came after the last poll, a chunk that was read early in this one may lack calls that a later one has.
+        until = self._newest - self._slack if running and newest else EVER
+        self._newest = max(self._newest, newest)
         yield from self._release(until, running)
         if self._repeats is not None:
             yield from self._decoded(self._repeats.flush())

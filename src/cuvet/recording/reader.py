@@ -254,7 +254,7 @@ class Recording(SideTables):
             return newer
         place = (offset - HEADER_BYTES) % CHUNK_BYTES
         data = bytearray(self._read(CHUNK_BYTES, offset - place).ljust(CHUNK_BYTES, b"\0"))
-        at, sizes, _, _ = _whole_records(_sizes(data), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]))
+        at, sizes, _, _ = _whole_records(_words(data), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]))
         at, sizes = _calls_among(data, at, sizes)
         expanded = expand(data, at, sizes)
         for index in np.flatnonzero((at == place) & expanded.is_call).tolist():
@@ -343,7 +343,7 @@ class Recording(SideTables):
         data = bytearray(len(group) * CHUNK_BYTES)
         held = self._read_chunks(descriptor, group, data)
         starts = np.array([chunk.position for chunk in group], np.int64)
-        at, sizes, ends, broken = _whole_records(_sizes(data), starts, held)
+        at, sizes, ends, broken = _whole_records(_words(data), starts, held)
         if running:
             # What was written before a record's size became visible is visible to a second read.
             self._read_chunks(descriptor, group, data)
@@ -360,29 +360,29 @@ class Recording(SideTables):
                     self._set_aside.append(chunk)
         for row, _ in broken:
             self._unread.pop(group[row].index, None)
-        earlier = self._read_earlier(descriptor, group, data, starts, at)
-        if earlier is None:
-            yield self._batch(data, at, sizes, offsets)
+        types = _types(data, at)
+        if not (types == RecordType.CALL_AGAIN).any():
+            yield self._batch(data, at, sizes, offsets, types)
             return
+        again = np.unique(at[types == RecordType.CALL_AGAIN] // CHUNK_BYTES)
+        earlier = self._read_earlier(descriptor, group, data, starts, again)
         for first in range(0, len(data), FEW * CHUNK_BYTES):
             end = first + FEW * CHUNK_BYTES
             those = (at >= first) & (at < end)
-            yield self._batch(data[first:end], at[those] - first, sizes[those], offsets[those], earlier - first)
+            part = data[first:end]
+            yield self._batch(*self._expanded(part, at[those] - first, sizes[those], offsets[those], earlier - first))
 
     def _read_earlier(
-        self, descriptor: int, group: list[_Chunk], data: bytearray, starts: Array, at: Array
-    ) -> Array | None:
-        """Where the records are that were read before, of chunks in which a call is made again; they are read into ``data`` once more.
-        None: there is no such call."""
-        again = _types(data, at) == RecordType.CALL_AGAIN
-        if not again.any():
-            return None
+        self, descriptor: int, group: list[_Chunk], data: bytearray, starts: Array, again: Array
+    ) -> Array:
+        """Where the records are that were read before, of the chunks in which a call is made ``again``; they are read into ``data`` once
+        more."""
         view, held = memoryview(data), np.zeros(len(group), np.int64)
-        for row in np.unique(at[again] // CHUNK_BYTES).tolist():
+        for row in again.tolist():
             begin, held[row] = row * CHUNK_BYTES, starts[row]
             offset = HEADER_BYTES + group[row].index * CHUNK_BYTES
             os.preadv(descriptor, [view[begin : begin + int(starts[row])]], offset)
-        return _whole_records(_sizes(data), np.full(len(group), CHUNK_HEADER_BYTES), held)[0]
+        return _whole_records(_words(data), np.full(len(group), CHUNK_HEADER_BYTES), held)[0]
 
     def _read_chunks(self, descriptor: int, group: list[_Chunk], data: bytearray) -> Array:
         """Returns how much of each chunk the file holds."""
@@ -395,11 +395,8 @@ class Recording(SideTables):
                 held[row] = chunk.position + os.preadv(descriptor, [view[begin : (row + 1) * CHUNK_BYTES]], offset)
         return held
 
-    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array, earlier: Array | None = None) -> Batch:
-        words, types = np.frombuffer(data, "<u4"), _types(data, at)
-        if earlier is not None:
-            data, at, sizes, offsets, types = self._expanded(data, at, sizes, offsets, earlier)
-            words = np.frombuffer(data, "<u4")
+    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array, types: Array) -> Batch:
+        words = np.frombuffer(data, "<u4")
         for index in np.flatnonzero(types != RecordType.CALL).tolist():
             start, size = int(at[index]), int(sizes[index])
             try:
@@ -450,31 +447,82 @@ class Recording(SideTables):
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
     """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there): some records one by one, then at once those that
-    follow with the same sizes over and over.
+    follow with the same sizes over and over, also those of the next chunks.
 
     Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
     """
-    ends, broken = starts.copy(), []
+    ends, broken, cycle, masked = starts.copy(), [], _Cycle([]), False
     found = [np.zeros(0, np.int64)]
+    foreseen: dict[int, Array] = {}
     for row, (position, end) in enumerate(zip(starts.tolist(), held.tolist(), strict=True)):
-        chunk, view = words[row], memoryview(words[row])
+        alike = foreseen[row] if row in foreseen else cycle.follow(words[row], position, end)
         while True:
-            places, after = _walk(view, position, end)
+            found.append(alike + row * CHUNK_BYTES)
+            if len(alike):
+                position = int(alike[-1]) + int(words[row, alike[-1] // 4])
+            places, position = _walk(memoryview(words[row]), position, end)
+            if not places and len(alike) and not foreseen:
+                rows = np.flatnonzero((starts == starts[row]) & (held == CHUNK_BYTES))
+                foreseen = cycle.follow_rows(words, rows[rows > row], int(starts[row]))
             found.append(np.array(places, np.int64) + row * CHUNK_BYTES)
-            position = after
+            if not masked and position + 8 <= end and words[row, position // 4 + 1] & 0xFFFF == RecordType.CALL_AGAIN:
+                words, masked, alike = _without_upper_halves(words), True, alike[:0]
+                continue
             if len(places) < _WALKED:
                 break
-            alike = _repeated(chunk, places, position, end)
-            if len(alike):
-                found.append(alike + row * CHUNK_BYTES)
-                position = int(alike[-1]) + int(chunk[alike[-1] // 4])
+            cycle = _Cycle(_repeated([*places, position]))
+            alike = cycle.follow(words[row], position, end)
         ends[row] = position
-        size = int(chunk[position // 4]) if position + 8 <= end else 0
+        size = int(words[row, position // 4]) if position + 8 <= end else 0
         if size:
             cut_off = end < CHUNK_BYTES and position + size <= CHUNK_BYTES
             broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
     at = np.concatenate(found)
     return at, words.reshape(-1)[at // 4].astype(np.int64), ends, broken
+
+
+class _Cycle:
+    """Sizes of records that repeat."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self._sizes = np.array(sizes, np.uint32)
+        self._laid_out: dict[int, tuple[Array, Array]] = {}
+
+    def follow(self, words: Array, position: int, held: int) -> Array:
+        """Places of the records from ``position`` on of which the sizes are those of the cycle, from one of them on."""
+        followed = np.zeros(0, np.int64)
+        if position + 8 <= held:
+            for phase in np.flatnonzero(self._sizes == words[position // 4]).tolist():
+                places, sizes = self._from(phase, position, held)
+                other = words[places // 4] != sizes
+                count = int(np.argmax(other)) if other.any() else len(places)
+                followed = places[:count] if count > len(followed) else followed
+                if count > len(self._sizes):
+                    break
+        return followed
+
+    def follow_rows(self, words: Array, rows: Array, position: int) -> dict[int, Array]:
+        """The same of some rows of words, all of which are whole chunks; by row."""
+        found: dict[int, Array] = {}
+        for phase in range(len(self._sizes)):
+            places, sizes = self._from(phase, position, CHUNK_BYTES)
+            begin = slice(len(self._sizes) + 1)
+            begins = (words[rows[:, None], places[begin] // 4] == sizes[begin]).all(1)
+            followed, rows = rows[begins], rows[~begins]
+            other = words[followed[:, None], places // 4] != sizes
+            counts = np.where(other.any(1), np.argmax(other, 1), len(places)) if len(places) else np.zeros(0, np.int64)
+            found.update((row, places[:count]) for row, count in zip(followed.tolist(), counts.tolist(), strict=True))
+        return found
+
+    def _from(self, phase: int, position: int, held: int) -> tuple[Array, Array]:
+        """Places and sizes of as many records as fit from ``position`` on, the first of the size of that phase."""
+        if phase not in self._laid_out:
+            times = CHUNK_BYTES // int(self._sizes.sum()) + 1
+            sizes = np.tile(np.roll(self._sizes, -phase), times)
+            self._laid_out[phase] = np.append(0, np.cumsum(sizes, dtype=np.int64)), sizes
+        bounds, sizes = self._laid_out[phase]
+        fitting = min(max(int(np.searchsorted(bounds, held - position, side="right")) - 1, 0), len(sizes))
+        return bounds[:fitting] + position, sizes[:fitting]
 
 
 def _walk(words: memoryview, position: int, held: int) -> tuple[list[int], int]:
@@ -489,27 +537,23 @@ def _walk(words: memoryview, position: int, held: int) -> tuple[list[int], int]:
     return places, position
 
 
-def _repeated(words: Array, places: list[int], position: int, held: int) -> Array:
-    """Places of the records from ``position`` on of which the sizes repeat those of ``places``; empty if these do not repeat any."""
-    bounds = [*places, position]
+def _repeated(bounds: list[int]) -> list[int]:
+    """The last sizes of records with those ``bounds``, as many as repeat one another; none if they do not."""
     sizes = [after - before for before, after in pairwise(bounds)]
     period = next((each for each in range(1, len(sizes) // 2 + 1) if sizes[each:] == sizes[:-each]), 0)
-    stride = position - bounds[-1 - period]
-    if not period or held - position < stride:
-        return np.zeros(0, np.int64)
-    first = np.array(bounds[-1 - period : -1], np.int64) + stride
-    at = np.arange((held - position) // stride)[:, None] * stride + first
-    other = (words[at // 4] != np.array(sizes[-period:], words.dtype)).reshape(-1)
-    return at.reshape(-1)[: int(np.argmax(other)) if other.any() else at.size]
+    return sizes[len(sizes) - period :]
 
 
-def _sizes(data: bytearray) -> Array:
-    """By 4 bytes of each chunk: the size of the record that begins there."""
-    words = np.frombuffer(data, "<u4").reshape(-1, CHUNK_BYTES // 4)
-    is_again = np.frombuffer(data, "<u2")[2::4] == RecordType.CALL_AGAIN
-    if is_again.any():
-        words = words.copy()
-        words.reshape(-1)[::2][is_again] &= 0xFFFF
+def _words(data: bytearray) -> Array:
+    """By 4 bytes of each chunk: the size of the record that begins there, if it is no CALL_AGAIN."""
+    return np.frombuffer(data, "<u4").reshape(-1, CHUNK_BYTES // 4)
+
+
+def _without_upper_halves(words: Array) -> Array:
+    """The same for CALL_AGAIN too."""
+    is_again = words.reshape(-1)[1::2] & 0xFFFF == RecordType.CALL_AGAIN
+    words = words.copy()
+    words.reshape(-1)[::2][is_again] &= 0xFFFF
     return words
 
 
