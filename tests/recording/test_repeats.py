@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 from cuvet import catalog
 from cuvet.analysis import Analysis, Meta, process
 from cuvet.catalog import Kind
-from cuvet.recording import ordering, reader
+from cuvet.model.table import ObjectTable
+from cuvet.recording import ordering, reader, short_lives
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord
+from cuvet.recording.short_lives import Alike
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -30,6 +32,8 @@ import writing as w
 CONTEXT, KNOWN, ALIVE = 0xC000, 2, 1
 CHUNK = 200
 """Calls."""
+SLACK_NS = 100 * CHUNK
+"""As long as a chunk takes."""
 MAKES = {
     "event": ("cuEventCreate", "cuEventDestroy", Kind.EVENT),
     "stream": ("cuStreamCreate", "cuStreamDestroy", Kind.STREAM),
@@ -142,9 +146,32 @@ class Program:
             self.contexts[thread] = CONTEXT
             self.call(thread, "cuMemcpyHtoD", address + offset, 0x5000, 16, flags=flags, status=1)
 
+    def other(self, slot: int, thread: int = 1) -> None:
+        """A call that no repetition has, and that changes nothing about other objects."""
+        context = self.contexts[thread]
+        named = [(0, Kind.CONTEXT, 3, 1, context, 0)]
+        if slot % 4 == 0:
+            self.call(thread, "cuCtxSetCurrent", context, objects=named)
+        elif slot % 4 == 1:
+            self.call(thread, "cuCtxPushCurrent", context, objects=named)
+            self.call(thread, "cuCtxPopCurrent", 0x7FFF, outputs=[(0, Kind.CONTEXT, 1, context)])
+        elif slot % 4 == 2:
+            self.fresh += 0x1000
+            self.call(thread, "cuModuleLoadData", 0x7FFF, 0x6000, outputs=[(0, Kind.MODULE, 1, self.fresh)])
+        else:
+            self.call(thread, "cuDeviceGet", 0x7FFF, 0, outputs=[(0, Kind.NONE, 0, 0)])
+
     def wait_for(self, slot: int, thread: int = 1) -> None:
         stream = self.slots["stream", slot % 2]
         self.call(thread, "cuStreamSynchronize", stream, objects=[self.seen(0, "stream", stream)], flags=w.ORDER)
+
+    def reset(self) -> None:
+        """The first context ends, with all that belongs to it, and is there again."""
+        self.call(1, "cuDevicePrimaryCtxReset", 0)
+        self.call(1, "cuDevicePrimaryCtxRetain", 1, 0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
+        for (what, slot), handle in [*self.slots.items()]:
+            self.ended[MAKES[what][2]].append(handle)
+            del self.slots[what, slot]
 
     def stale(self, slot: int, thread: int = 1) -> None:
         """The handle that was ended last is used, which the driver refuses."""
@@ -228,7 +255,7 @@ def test_the_report_is_the_same(program: list[tuple[list[tuple[object, ...]], in
     assert without == with_all
 
 
-STEPS = {"make": 8, "end": 8, "record": 1, "wait": 1, "work": 1, "wait_for": 1, "stale": 1, "copy": 1}
+STEPS = {"make": 8, "end": 8, "record": 1, "wait": 1, "work": 1, "wait_for": 1, "stale": 1, "copy": 1, "other": 1}
 
 
 def at_random(seed: int, steps: int, slots: int, often: dict[str, int], kinds: list[str], contexts: int = 1) -> Program:
@@ -243,25 +270,30 @@ def at_random(seed: int, steps: int, slots: int, often: dict[str, int], kinds: l
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(0, 1 << 32),
-    st.integers(2, 9),
+    st.sampled_from([2, 3, 5, 9, 90, 900]),
     st.fixed_dictionaries(
         {name: st.sampled_from([0, most]) for name, most in STEPS.items() if name not in ("make", "end")}
     ),
     st.lists(st.sampled_from(sorted(MAKES)), min_size=1, unique=True),
     st.booleans(),
     st.integers(1, 2),
+    st.booleans(),
 )
 def test_the_report_of_a_program_without_loops_is_the_same(
-    seed: int, slots: int, often: dict[str, int], kinds: list[str], complete: bool, contexts: int
+    seed: int, slots: int, often: dict[str, int], kinds: list[str], complete: bool, contexts: int, reset: bool
 ) -> None:
     made = at_random(seed, 700, slots, {"make": 8, "end": 8, **often}, kinds, contexts)
+    if reset:
+        made.reset()
     for slot in range(3):
         made.stale(slot)
     for offset in (600, 1200, 2400):
         made.copy_to_freed(offset)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
+        patch.setattr(ordering, "SLACK_NS", SLACK_NS)
         patch.setattr(ordering, "FEWEST", 20)
+        patch.setattr(short_lives, "FEWEST_ALIKE", 2)
         made.write(Path(folder), flags=2 if complete else 0, gpus=2)
         without, with_all = both(Path(folder))
     assert without == with_all
@@ -282,6 +314,98 @@ def test_objects_that_live_for_a_short_time_in_any_order_are_not_judged(tmp_path
     assert without == with_all
 
 
+def lasting(count: int) -> Program:
+    """Events that nobody ends, made at two places by two threads."""
+    made = Program()
+    for number in range(count):
+        made.make("event", number, 1 + number % 2)
+    return made
+
+
+def rows_given(path: Path) -> int:
+    calls = Ordering(Recording(path), repeats=True)
+    calls.told = lambda: 0
+    return sum(len(item.rows) for item in calls.poll() if isinstance(item, Alike))
+
+
+def opened_elsewhere(made: Program) -> None:
+    """Events that another call makes are counted, too."""
+    for slot in range(2000, 2800):
+        made.make("event", slot)
+        if slot % 100 == 0:
+            outputs = [(0, Kind.EVENT, 1, 0x77_0000 + slot)]
+            made.call(1, "cuIpcOpenEventHandle", 0x7FFF, 0, outputs=outputs)
+    made.end("event", 2150)
+
+
+def named_later(made: Program) -> None:
+    for slot in (7, 6, 1500, 1501):
+        made.record(slot)
+        made.end("event", slot)
+    made.stale(2)
+
+
+def made_again(made: Program) -> None:
+    """Handles of objects that ended name new ones, and one that did not end, too."""
+    for slot in range(100, 900):
+        made.end("event", slot)
+    made.ended[Kind.EVENT].append(made.slots["event", 950])
+    for slot in range(3000, 3800):
+        made.make("event", slot)
+    made.stale(0)
+
+
+def named_by_another_call(made: Program) -> None:
+    """As a stream."""
+    made.call(1, "cuStreamSynchronize", made.slots["event", 40], flags=w.LIFECYCLE | w.SUSPECT | w.FAILED, status=400)
+
+
+@pytest.mark.parametrize(
+    "then", [lambda made: None, Program.reset, opened_elsewhere, named_later, made_again, named_by_another_call]
+)
+def test_events_that_live_on_are_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: Callable[[Program], None]
+) -> None:
+    monkeypatch.setattr(reader, "GROUP", 9)
+    monkeypatch.setattr(ordering, "SLACK_NS", SLACK_NS)
+    made = lasting(2000)
+    then(made)
+    for slot in range(2):
+        made.stale(slot)
+    path = made.write(tmp_path)
+    assert rows_given(path) > 1200
+    assert delivered(path, True) < len(made.records) - 1200
+    without, with_all = both(tmp_path)
+    assert without == with_all
+
+
+def test_what_is_said_while_events_are_made_is_said_of_all(tmp_path: Path) -> None:
+    """A mistake between them: what follows it is judged."""
+    made = lasting(1000)
+    made.make("stream", 3)
+    made.call(1, "cuStreamDestroy", 0x99, flags=w.LIFECYCLE)
+    for number in range(1000, 2000):
+        made.make("event", number)
+    made.write(tmp_path)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+
+
+def test_only_objects_that_are_remembered_are_made_of_rows_that_end(tmp_path: Path) -> None:
+    """With their context; those that are remembered are the same as without rows."""
+    made = lasting(1200)
+    made.call(1, "cuInit", 0)
+    made.record(1199)
+    made.reset()
+    for slot in (0, 20, 48, 1150, 1199):
+        made.stale(slot)
+    made.write(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectTable.__init__, "__defaults__", (50,))
+        without, with_all = both(tmp_path)
+    assert without == with_all
+
+
 def test_what_lay_where_a_call_points_is_known(tmp_path: Path) -> None:
     """Memory of several sizes was at each address; only few were as large as a later mistake tells."""
     chosen, made = random.Random(1), Program()
@@ -297,7 +421,7 @@ def test_what_lay_where_a_call_points_is_known(tmp_path: Path) -> None:
     for offset in (100, 2600):
         made.copy_to_freed(offset)
     path = made.write(tmp_path)
-    assert delivered(path, True) < 300 < 2000 < delivered(path, False)
+    assert delivered(path, True) < 500 < 2000 < delivered(path, False)
     without, with_all = both(tmp_path)
     assert without == with_all
     assert "memcpy" in without.decode().lower()
@@ -320,11 +444,12 @@ def test_the_last_work_and_the_last_wait_before_other_calls_are_judged(tmp_path:
             last["wait", 0] = call
 
 
-def test_calls_in_another_context_than_the_one_before_are_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("slots", [4, 1 << 20])
+def test_calls_in_another_context_than_the_one_before_are_judged(tmp_path: Path, slots: int) -> None:
     chosen, made = random.Random(1), Program()
     for _ in range(3000):
         made.contexts[1] = CONTEXT + (chosen.random() < 0.03)
-        getattr(made, chosen.choice(["make", "end"]))("event", chosen.randrange(4))
+        getattr(made, chosen.choice(["make", "end"]))("event", chosen.randrange(slots))
     path = made.write(tmp_path)
     judged = {(call.thread, call.number) for call in calls_given(path, True)}
     every = [call for call in calls_given(path, False) if call.thread == 1]

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cuvet.analysis.crashes import SIGNALS, Crashes
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.findings import Frame, Site
 from cuvet.model import Arguments, Call, Function, Launch, Model, Outcome, SeenHandle
+from cuvet.model.objects import Object
+from cuvet.model.series import Series
 from cuvet.recording import Recording
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
+from cuvet.recording.reader import Array, Clock
 from cuvet.recording.records import CallRecord, Output, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
@@ -70,6 +75,22 @@ def _make_site(call: Call, api: str | None, frames: tuple[Frame, ...] = ()) -> S
         thread=call.thread,
         time_ns=call.time_ns,
         frames=frames,
+    )
+
+
+def series_of(first: Object, call: RecordedCall, rows: Array, made: int, clock: Clock) -> Series:
+    """Objects that calls like ``call`` made, which made ``first``. ``rows``: dtype ``short_lives.MADE``; ``made``: how many objects of the
+    kind there were behind them."""
+
+    def call_of(row: int) -> RecordedCall:
+        columns = rows[row]
+        args = (int(columns["argument"]), *call.args[1:])
+        number, time_ns = int(columns["number"]), clock.ns(int(columns["entered"]))
+        return replace(call, args=args, number=number, time_ns=time_ns, reported=())
+
+    numbers = made - rows["later"].astype(np.int64)
+    return Series(
+        replace(first, children={}), rows["handle"].tolist(), rows["generation"].tolist(), numbers.tolist(), call_of
     )
 
 

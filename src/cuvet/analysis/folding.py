@@ -31,10 +31,10 @@ class Fold:
     consequences: list[Fold] = field(default_factory=list)
     _last: RecordedCall | None = None
 
-    def count(self, call: RecordedCall | None, message: str) -> None:
-        """Count a call once, however often it breaks the rule. None: of a fault."""
+    def count(self, call: RecordedCall | None, message: str, times: int) -> None:
+        """Count a call once, however often it breaks the rule. None: of a fault. ``times``: for so many calls that are alike."""
         if call is None or call is not self._last:
-            self.repeats += 1
+            self.repeats += times
             self._last = call
         elif self.repeats == 1 and message != self.finding.message and len(self.others) < MOST_OTHERS:
             self.others[message] = None
@@ -69,9 +69,10 @@ class Findings:
         cause: Fold | None = None,
         call: RecordedCall | None = None,
         message: str = "",
+        times: int = 1,
     ) -> Fold:
         """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another. ``cause``:
-        what it follows from. ``call``: which was judged, in the words of ``message``."""
+        what it follows from. ``call``: which was judged, in the words of ``message``; ``times``: it stands for so many that are alike."""
         cause = cause.cause or cause if cause else None
         key = (*key, cause)
         fold = self._by_call.get(key)
@@ -85,7 +86,7 @@ class Findings:
             self._by_call[key] = self._by_place[here] = fold
             self._by_place.setdefault(anywhere, fold)
             fold.processes.add(new.site.process)
-        fold.count(call, message)
+        fold.count(call, message, times)
         return fold
 
     def _new(self, finding: Finding, cause: Fold | None) -> Fold:

@@ -35,10 +35,10 @@ def _left(model: Model) -> str:
         return ""
     places: Counter[tuple[Kind, int]] = Counter()
     makers: dict[int, RecordedCall] = {}
-    for found in left(model):
+    for found, count in left(model):
         call = found.created_by
         if isinstance(call, RecordedCall) and call.stack:
-            places[found.kind, call.stack] += 1
+            places[found.kind, call.stack] += count
             makers.setdefault(call.stack, call)
     many: Counter[Kind] = Counter()
     for (kind, stack), count in places.items():

@@ -135,7 +135,12 @@ class Judge:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
         key += tuple(each.stack for _, each in violation.earlier[:1])
         fold = self._findings.add(
-            key, lambda: finding(blamed, violation, answer=answer), cause_of(violation), call, violation.message
+            key,
+            lambda: finding(blamed, violation, answer=answer),
+            cause_of(violation),
+            call,
+            violation.message,
+            violation.times,
         )
         if fold not in blamed.reported:
             blamed.reported += (fold,)

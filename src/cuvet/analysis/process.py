@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
-from cuvet.analysis.calls import Calls, RecordedCall, at, site_of
+from cuvet.analysis.calls import Calls, RecordedCall, at, series_of, site_of
 from cuvet.analysis.crashes import Crashes
 from cuvet.analysis.diagnosis import fault_finding, touch_finding
 from cuvet.analysis.folding import Findings
@@ -26,7 +26,7 @@ from cuvet.recording.ordering import Item, Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Skipped
-from cuvet.recording.short_lives import LeftOut
+from cuvet.recording.short_lives import Alike, LeftOut
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle
 from cuvet.rules.afterwards import at_exit, explain_fault, explain_touch
@@ -89,10 +89,12 @@ class ProcessAnalysis:
                 self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
             )
         elif self.model is None:
-            if not isinstance(item, (Skipped, LeftOut)):
+            if not isinstance(item, (Skipped, LeftOut, Alike)):
                 self._held.append(item)
         elif isinstance(item, LeftOut):
             self.model.table.skip(item.counts)
+        elif isinstance(item, Alike):
+            self._take_alike(self.model, item)
         elif isinstance(item, Skipped):
             self._steady.skip(item, self.model)
         elif isinstance(item, Fork):
@@ -101,6 +103,13 @@ class ProcessAnalysis:
             self._judge_touch(self.model, item)
         else:
             self._judge(self.model, item, death)
+
+    def _take_alike(self, model: Model, alike: Alike) -> None:
+        """What was made like an object that is in the model, unless the call that made that could not be judged."""
+        first = model.table.find(alike.kind, int(alike.first["handle"]), int(alike.first["generation"]))
+        if first is not None and isinstance(first.created_by, RecordedCall):
+            made = model.table.count(alike.kind)
+            model.create_like(series_of(first, first.created_by, alike.rows, made, self.recording.clock))
 
     def _told_if_calm(self) -> int | None:
         """How much was said of calls so far; None if calls that are alike may be judged differently."""

@@ -20,6 +20,7 @@ from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import is_named
 from cuvet.model.objects import Allocation, Capture, Context, Graph, HostMemory, MemoryPool, Object, Stream
 from cuvet.model.order import Clock, Order
+from cuvet.model.series import Series
 from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
 from cuvet.model.touches import Touches
@@ -241,6 +242,14 @@ class Model(ModelView):
             self.ledger.begin(created, call)
         return created
 
+    def create_like(self, series: Series) -> None:
+        """The objects of a series, which have been counted."""
+        for handle in self.table.known(series.like.kind, series.handles):
+            previous = self.table.find(series.like.kind, handle)
+            if previous is not None:
+                self.lose(previous)
+        self.table.add_series(series)
+
     def belong(self, object: Object, parent: Object | None) -> None:
         """``object`` ends with ``parent`` from now on."""
         object.parent = parent
@@ -256,6 +265,7 @@ class Model(ModelView):
         if isinstance(object, Stream) and object.capture is not None and object.capture.origin is object:
             finish(self, call, object.capture)
         self._gone(object)
+        self.table.make_children(object)
         for child in tuple(object.children):
             self.end(child, call, object)
 
@@ -284,6 +294,7 @@ class Model(ModelView):
             return
         object.lost = True
         self._gone(object)
+        self.table.make_children(object)
         for child in tuple(object.children):
             self.lose(child)
 

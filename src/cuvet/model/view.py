@@ -179,6 +179,10 @@ class ModelView:
         """All objects of that kind that are alive (or, with ``alive`` False, all that are remembered), oldest first."""
         return self.table.all(kind, alive)
 
+    def living(self, kind: Kind) -> Iterator[tuple[Object, int]]:
+        """Those that are alive, oldest first, each with how many there are in its place that are like it but for handle and number."""
+        return self.table.living(kind)
+
     def sees_all(self, kind: Kind) -> bool:
         """Whether every object of this kind has been seen created, so that an unknown handle was never handed out."""
         return self.initialised_by is not None and not kind.row.elsewhere

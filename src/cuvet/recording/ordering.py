@@ -32,7 +32,7 @@ from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
 from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, distinct, likeness
-from cuvet.recording.short_lives import FEWEST, LeftOut, Run, ended_by, made_by, needless
+from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, columns_of, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
 
@@ -50,7 +50,7 @@ EVER = (1 << 64) - 1
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
 _FORK, _HOST_ACCESS = -1, -2
 """In place of the number of a batch."""
-Item = CallRecord | Fork | HostAccess | Boundary | Skipped | LeftOut
+Item = CallRecord | Fork | HostAccess | Boundary | Skipped | LeftOut | Alike
 """What is given, in order."""
 _NAMED = frozenset({Kind.CONTEXT, Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY, Kind.NONE})
 _REPEATED = {
@@ -69,6 +69,13 @@ _REPEATED = {
     Verb.QUERIES: _NAMED,
 }
 """What calls do that may be left out when they are repeated: with these objects nothing is counted but the objects themselves."""
+_CALM = frozenset(
+    {
+        Verb.INITIALISES, Verb.USES, Verb.RETURNS, Verb.RETAINS, Verb.LOADS, Verb.CREATES,
+        Verb.SETS_CURRENT, Verb.PUSHES, Verb.POPS,
+    }
+)  # fmt: skip
+"""What calls do that change nothing about objects which they do not name."""
 
 
 class EntryPoints:
@@ -91,18 +98,21 @@ class EntryPoints:
         self.ends = np.zeros(len(self.makes), bool)
         self.library = np.zeros(len(self.makes), bool)
         self.repeatable = np.zeros(len(self.makes), bool)
+        self.calm = np.zeros(len(self.makes), bool)
         self.written = np.zeros(len(self.makes), np.uint64)
         """A bit for each parameter through which the driver writes."""
         self.made, self.ended = np.zeros(len(self.makes), np.int8), np.zeros(len(self.makes), np.int8)
-        self.allocates = np.zeros(len(self.makes), bool)
+        self.allocates, self.lasts = np.zeros(len(self.makes), bool), np.zeros(len(self.makes), bool)
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             self.repeatable[number] = entry_point.api == "driver" and _is_repeatable(entry_point)
+            self.calm[number] = entry_point.api == "driver" and all(role.verb in _CALM for role in entry_point.roles)
             self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
             self.made[number], self.ended[number] = made_by(entry_point), ended_by(entry_point)
             self.allocates[number] = any(role.verb is Verb.ALLOCATES for role in entry_point.roles)
+            self.lasts[number] = any(role.verb in _MAKES and role.kind is LASTING for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
                 self.stream[number] = entry_point.index[on[0]]
@@ -191,8 +201,10 @@ class Ordering:
         rows["source"], rows["row"] = self._batches_taken, indices
         rows["special"] = calls["status"] == PENDING
         if self._repeats is not None:
-            able = self.entry_points.repeatable[number[indices]] & (calls["status"] == 0)
-            able &= (calls["flags"] & _SUSPECT == 0) & (calls["entry_point"] == number[indices])
+            rows["calm"] = (calls["status"] == 0) & (calls["flags"] & _SUSPECT == 0)
+            rows["calm"] &= calls["entry_point"] == number[indices]
+            able = self.entry_points.repeatable[number[indices]] & rows["calm"]
+            rows["calm"] &= able | self.entry_points.calm[number[indices]]
             written = self.entry_points.written[number[indices]]
             rows["like"], rows["generations"] = likeness(batch, indices, able, written)
             rows["able"] = able
@@ -291,7 +303,7 @@ class Ordering:
         yield call
         return True
 
-    def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped | LeftOut]:
+    def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped | LeftOut | Alike]:
         return self._decoded(self._repeats.interrupt()) if self._repeats is not None else iter(())
 
     def _without_repeats(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
@@ -301,47 +313,53 @@ class Ordering:
 
     def _decoded(
         self, items: Iterator[Array | Boundary | Skipped]
-    ) -> Iterator[CallRecord | Boundary | Skipped | LeftOut]:
+    ) -> Iterator[CallRecord | Boundary | Skipped | LeftOut | Alike]:
         for item in items:
             if isinstance(item, (Boundary, Skipped)):
                 yield item
                 continue
             for part in self._without_short_lives(item):
-                if isinstance(part, LeftOut):
+                if isinstance(part, (LeftOut, Alike)):
                     yield part
                     continue
                 for source, row in zip(part["source"].tolist(), part["row"].tolist(), strict=True):
                     yield decode(self._batches[source].record(row))
 
-    def _without_short_lives(self, rows: Array) -> Iterator[Array | LeftOut]:
+    def _without_short_lives(self, rows: Array) -> Iterator[Array | LeftOut | Alike]:
         """Rows to be judged, and how many objects were left out between them."""
         if self._repeats is None or self._repeats.repeating or len(rows) < FEWEST:
             yield rows
             return
-        bounds = [0, *(np.flatnonzero(rows["able"][1:] != rows["able"][:-1]) + 1).tolist(), len(rows)]
+        bounds = [0, *(np.flatnonzero(rows["calm"][1:] != rows["calm"][:-1]) + 1).tolist(), len(rows)]
         for begin, end in pairwise(bounds):
             told = self.told()
-            if told is None or end - begin < FEWEST or not rows["able"][begin]:
+            if told is None or end - begin < FEWEST or not rows["calm"][begin]:
                 yield rows[begin:end]
             else:
                 yield from self._of_run(rows[begin:end], told)
 
-    def _of_run(self, rows: Array, told: int) -> Iterator[Array | LeftOut]:
-        """Likewise of a run of calls that succeeded and named living objects."""
+    def _of_run(self, rows: Array, told: int) -> Iterator[Array | LeftOut | Alike]:
+        """Likewise of a run of calls that are calm."""
         run = self._run(rows)
-        make, end = needless(run)
+        make, end, lasting = needless(run)
         kinds = np.zeros(len(rows), np.int64)
         kinds[make], kinds[end] = run.made[make], -1
+        for members in lasting:
+            kinds[members[1:]] = LASTING
         kept, at = np.flatnonzero(kinds == 0), 0
         for part in np.split(kept, np.flatnonzero(np.diff(kept) > 1) + 1):
-            if self.told() != told:  # the rest is judged, but for the ends of what was left out
-                rest = np.arange(at, len(rows))
-                yield rows[rest[~np.isin(rest, end[make < at])]]
-                return
+            if self.told() != told:
+                break
             yield _left_out(kinds[at : int(part[0])])
             at = int(part[-1]) + 1
             yield rows[part]
-        yield _left_out(kinds[at:])
+        if self.told() == told:
+            yield _left_out(kinds[at:])
+            at = len(rows)
+        yield from _alike(run, lasting, at)
+        if at < len(rows):  # the rest is judged, but for the ends of what was left out
+            rest = np.arange(at, len(rows))
+            yield rows[rest[~np.isin(rest, end[make < at])]]
 
     def _run(self, rows: Array) -> Run:
         """The columns of some calls."""
@@ -360,7 +378,7 @@ class Ordering:
             calls[sources == source] = self._batches[source].calls[rows["row"][sources == source]]
         of = calls["entry_point"]
         made, ended, stream = known.made[of].astype(np.int64), known.ended[of].astype(np.int64), known.stream[of]
-        return Run(calls, made, ended, known.allocates[of], stream, words)
+        return Run(calls, made, ended, known.allocates[of], known.lasts[of], stream, words, rows["able"])
 
     def _present(self, offset: int, record: bytes) -> CallRecord | None:
         """The call as it is now, if it had not returned when it was read. None: another record tells of it."""
@@ -376,6 +394,15 @@ class Ordering:
 
     def _makes(self, call: CallRecord) -> bool:
         return call.entry_point < len(self.entry_points.makes) and bool(self.entry_points.makes[call.entry_point])
+
+
+def _alike(run: Run, lasting: Sequence[Array], until: int) -> Iterator[Alike]:
+    """What calls before ``until`` made like the first of their list."""
+    for members in lasting:
+        members = members[members < until]
+        if len(members) > 1:
+            columns = columns_of(run, members, until)
+            yield Alike(LASTING, columns[0], columns[1:])
 
 
 def _left_out(kinds: Array) -> LeftOut:

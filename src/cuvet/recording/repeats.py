@@ -56,12 +56,14 @@ ROW = np.dtype(
         ("row", "<i4"),
         ("special", "?"),
         ("able", "?"),
+        ("calm", "?"),
         ("like", "<u8"),
         ("generations", "<u8"),
     ]
 )
 """A call that waits for its turn. ``like``: equal for calls that are alike. ``generations``: a sum of the generations in the record.
-``special``: it has not returned, or is a fork. ``able``: it succeeded, named living objects only, and can be like another."""
+``special``: it has not returned, or is a fork. ``able``: it succeeded, named living objects only, and can be like another. ``calm``: it
+succeeded, named living objects only, and changes nothing about objects that it does not name."""
 
 
 def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
-"""Finds objects that were made and ended with nothing said of them in between, so that the two calls need not be judged.
+"""Finds objects of which nothing is said after they were made, until they end if they do, so that these calls need not be judged.
 
 Programs make and end events, streams and memory again and again, in an order that is no loop (``repeats.py`` has loops). Of the calls of
-one handle in a run of calls that succeeded and named living objects only, most leave nothing behind that a later call, a finding or the
-report could show. ``needless`` finds those pairs. Why they can be left out:
+one handle in a run of calls that succeeded, named living objects only and changed nothing about others, most leave nothing behind that a
+later call, a finding or the report could show. ``needless`` finds those pairs. Why they can be left out:
 
 * **Nobody asks about the object.** No call of the run names its handle, or has a word that points into its memory, but those that make
   and end objects of this handle. Calls outside of the run come before all of its pairs of the handle, or after: what they can still find
@@ -19,12 +19,16 @@ report could show. ``needless`` finds those pairs. Why they can be left out:
   judged, so that each new peak is seen, with its places; for memory of several contexts with each set of them, as a set may be of one GPU.
 * **Numbers.** Objects are counted where they are left out (``LeftOut``), so that all others have the numbers that they would have.
 
+Of events that were made and not ended in the run, the first of all that are equal but for times and handles is judged. The others of which
+no call of the run says anything are told of at its end (``Alike``), so that the model can have them as rows, and make objects of those
+that something is said of later.
+
 More than ``REMEMBERED`` ended handles are forgotten a little later than otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -39,6 +43,8 @@ KEPT = 6
 """Newest pairs of a handle that are judged: more than there are generations of a handle that are remembered."""
 FEWEST = 256
 """Calls of a run in which it is worth to look for pairs."""
+FEWEST_ALIKE = 8
+"""Objects that live on and are alike, of which it is worth to make rows."""
 MOST_CONTEXTS = 4
 _FIXED = layout.CALL.itemsize // 8
 _SHIFT = np.uint64(29)
@@ -50,6 +56,8 @@ _MAKES = {
     "cuMemAllocAsync": Kind.MEMORY,
 }
 """Entry points that write a new handle through their first parameter and change nothing else; the second is the size of memory."""
+LASTING = Kind.EVENT
+"""What is made without memory or order of its own: objects that are like another but for their handles."""
 _ENDS = {
     "cuEventDestroy": Kind.EVENT,
     "cuStreamDestroy": Kind.STREAM,
@@ -75,22 +83,56 @@ class LeftOut(NamedTuple):
     counts: tuple[int, ...]
 
 
+MADE = np.dtype([(name, "<u8") for name in ("handle", "generation", "later", "entered", "number", "argument")])
+"""A call that made an object. ``later``: how many objects of the kind were made behind it in the run; ``argument``: its first."""
+
+
+class Alike(NamedTuple):
+    """``rows`` (dtype ``MADE``): objects that are like one which a call has made that was judged, ``first``, but for handles and times."""
+
+    kind: Kind
+    first: np.void
+    rows: Array
+
+
+class Spared(NamedTuple):
+    """Indices of calls that need not be judged. Those of ``make`` made what those of ``end`` ended. Each list of ``lasting`` is of calls
+    that are alike and made objects that lived on; only the first of each is judged."""
+
+    make: Array
+    end: Array
+    lasting: tuple[Array, ...] = ()
+
+
 class Run(NamedTuple):
     """Columns of calls in their order, all of which succeeded and named living objects only. ``made``, ``ended``: the kinds of
-    ``made_by`` and ``ended_by``; ``allocates``: whether they make memory in any way; ``stream``: index of the parameter that they enqueue
-    on, -1 if there is none. ``words`` gives a word of each of some calls (indices, bytes from the start of each)."""
+    ``made_by`` and ``ended_by``; ``allocates``: whether they make memory in any way, ``lasts``: the same of ``LASTING``; ``stream``: index
+    of the parameter that they enqueue on, -1 if there is none. ``words`` gives a word of each of some calls (indices, bytes from the start
+    of each). ``able``: whether they may be left out."""
 
     calls: Array
     made: Array
     ended: Array
     allocates: Array
+    lasts: Array
     stream: Array
     words: Callable[[Array, Array], Array]
+    able: Array
+
+
+class _Lives(NamedTuple):
+    """``order``: indices of the calls that make or end objects, by kind and handle; the columns behind it have a row for each of them.
+    ``group``: a number for each kind and handle; ``making``: it makes one; ``touched``: other calls name the handle."""
+
+    order: Array
+    group: Array
+    making: Array
+    touched: Array
 
 
 class _Pairs(NamedTuple):
-    """Indices of the calls that make an object, in their order, and of those that end it; ``group`` has a number for each object's kind and
-    handle; ``newer``: how many pairs of the group follow."""
+    """Indices of the calls that make an object, in their order, and of those that end it; ``group`` as in ``_Lives``; ``newer``: how many
+    pairs of the group follow."""
 
     make: Array
     end: Array
@@ -98,23 +140,38 @@ class _Pairs(NamedTuple):
     newer: Array
 
 
-def needless(run: Run) -> tuple[Array, Array]:
-    """Indices of calls that make objects, and of those that end them, which need not be judged."""
+def needless(run: Run) -> Spared:
+    """Calls that need not be judged."""
     handles, sizes = _handles_and_sizes(run)
     streams = _streams(run)
-    pairs = _pairs(run, handles, sizes, streams)
+    lives = _lives(run, handles, sizes, streams)
+    pairs = _pairs(run, lives, streams)
+    needed = _changes_context(run.calls)
+    lasting = tuple(_lasting(run, lives, needed, handles))
     if not len(pairs.make):
-        return pairs.make, pairs.end
+        return Spared(pairs.make, pairs.end, lasting)
     pair_of = np.full(len(run.calls), -1)
     pair_of[pairs.make] = pair_of[pairs.end] = np.arange(len(pairs.make))
     judged = pairs.newer < KEPT
     judged |= _first_or_last_alike(run, pairs, sizes)
-    needed = _changes_context(run.calls)
     segment = np.cumsum(pair_of < 0)
     needed |= _last_in_order(run, segment, streams, pair_of >= 0)
     judged[pair_of[needed & (pair_of >= 0)]] = True
     judged |= _at_peaks(run, pairs, segment, sizes)
-    return pairs.make[~judged], pairs.end[~judged]
+    return Spared(pairs.make[~judged], pairs.end[~judged], lasting)
+
+
+def columns_of(run: Run, members: Array, behind: int) -> Array:
+    """Of calls that make objects of the kind ``LASTING``: dtype ``MADE``. The run goes on for them until ``behind``."""
+    calls, columns = run.calls[members], np.zeros(len(members), MADE)
+    makes = np.cumsum(run.made == LASTING)
+    columns["later"] = makes[behind - 1] - makes[members]
+    output = 8 * (_FIXED + calls["arguments"].astype(np.int64))
+    columns["generation"] = run.words(members, output) >> np.uint64(32)
+    columns["handle"] = run.words(members, output + 8)
+    columns["argument"] = run.words(members, np.full(len(members), 8 * _FIXED))
+    columns["entered"], columns["number"] = calls["entered"], calls["number"]
+    return columns
 
 
 def _handles_and_sizes(run: Run) -> tuple[Array, Array]:
@@ -144,21 +201,46 @@ def _streams(run: Run) -> Array:
     return streams
 
 
-def _pairs(run: Run, handles: Array, sizes: Array, streams: Array) -> _Pairs:
-    """Those of objects of which nothing is said in between."""
+def _lasting(run: Run, lives: _Lives, needed: Array, handles: Array) -> Iterator[Array]:
+    """Calls that are alike and make objects that the run neither ends nor names; no call that is ``needed``."""
+    of_kind = run.made == LASTING
+    if not of_kind.any() or (handles[of_kind] == 0).any() or (run.lasts & ~of_kind).any():
+        return
+    only = np.bincount(lives.group, minlength=1)[lives.group] == 1
+    members = np.sort(lives.order[only & lives.making & ~lives.touched])
+    calls = run.calls[members]
+    plain = of_kind[members] & run.able[members] & ~needed[members] & (calls["context"] != np.uint64(layout.NOT_ASKED))
+    plain &= (calls["objects"] == 0) & (calls["pointers"] == 0) & (calls["input_bytes"] == 0)
+    members = members[plain]
+    like = _likeness(run, members)
+    order = np.argsort(like, kind="stable")
+    for same in np.split(order, np.flatnonzero(np.diff(like[order])) + 1):
+        if len(same) >= FEWEST_ALIKE:
+            yield members[same]
+
+
+def _lives(run: Run, handles: Array, sizes: Array, streams: Array) -> _Lives:
     kinds = np.where(handles > 0, run.made + run.ended, 0)
     ours = np.flatnonzero(kinds)
     others = np.flatnonzero(kinds == 0)
     order = ours[np.lexsort((ours, handles[ours], kinds[ours]))]
     same = (kinds[order[1:]] == kinds[order[:-1]]) & (handles[order[1:]] == handles[order[:-1]])
     group = np.concatenate([[0], np.cumsum(~same)]) if len(order) else np.zeros(0, np.int64)
-    making = run.made[order] > 0
-    bad = np.zeros(len(np.unique(group)), bool)
+    touched = _touched(run, others, order, group, kinds, handles, sizes, streams)
+    return _Lives(order, group, run.made[order] > 0, touched[group])
+
+
+def _pairs(run: Run, lives: _Lives, streams: Array) -> _Pairs:
+    """Those of objects of which nothing is said in between."""
+    order, group, making, touched = lives
+    same = group[1:] == group[:-1]
+    bad = np.zeros(int(group.max(initial=0)) + 1, bool)
+    bad[group[touched]] = True
     bad[group[1:][same & (making[1:] == making[:-1])]] = True
-    bad |= _touched(run, others, order, group, kinds, handles, sizes, streams)
     first = np.flatnonzero(making[:-1] & ~making[1:] & same)
     make, end, group = order[first], order[first + 1], group[first]
     fitting = ~bad[group] & (streams[make] == streams[end]) & _on_own_stream(run, make, streams)
+    fitting &= run.able[make] & run.able[end]
     newer = np.searchsorted(group, group, side="right") - 1 - np.arange(len(group))
     fitting = np.flatnonzero(fitting)
     fitting = fitting[np.argsort(make[fitting])]

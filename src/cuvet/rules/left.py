@@ -7,10 +7,13 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Allocation, Call, MemoryPool, ModelView, Object, Stream
 
 
-def left(model: ModelView) -> Iterator[Object]:
-    """What is alive at the end of the process and was the program's to end; each has the call that made it."""
+def left(model: ModelView) -> Iterator[tuple[Object, int]]:
+    """What is alive at the end of the process and was the program's to end; each has the call that made it, and says for how many that are
+    alike it stands."""
     for kind in sorted(OWNED):
-        yield from (found for found in model.objects(kind) if found.created_by is not None and not _given(found))
+        for found, count in model.living(kind):
+            if found.created_by is not None and not _given(found):
+                yield found, count
 
 
 def _given(found: Object) -> bool:

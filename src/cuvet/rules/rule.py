@@ -62,7 +62,8 @@ class Violation:
     instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
     severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
     that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did; two violations
-    that differ in the first are two findings. ``help``: what to do, if that can be said better than the rule does.
+    that differ in the first are two findings. ``help``: what to do, if that can be said better than the rule does. ``times``: for how many
+    objects that are alike it stands.
     """
 
     rule: type[Rule]
@@ -80,6 +81,7 @@ class Violation:
     held: Total | None = None
     earlier: tuple[tuple[str, Call], ...] = ()
     help: str = ""
+    times: int = 1
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned
@@ -152,11 +154,23 @@ class Rule(ABC):
         only_if_failed: bool = False,
         culprit: Call | None = None,
         cause: Call | None = None,
+        times: int = 1,
     ) -> Violation:
         """A violation of this rule. ``objects`` that are None are left out."""
         known = tuple(each for each in objects if each is not None)
         return Violation(
-            cls, message, known, argument, because, outcomes, undefined, only_if_failed, culprit=culprit, cause=cause
+            cls,
+            message,
+            known,
+            argument,
+            because,
+            outcomes,
+            undefined,
+            only_if_failed,
+            False,
+            culprit,
+            cause,
+            times=times,
         )
 
     @classmethod

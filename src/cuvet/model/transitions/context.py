@@ -141,6 +141,7 @@ def _take_from_green_contexts(model: Model, primary: Context, device: int) -> No
     for context in model.objects(Kind.CONTEXT):
         if not isinstance(context, Context) or not context.of_green or context.device != device:
             continue
+        model.table.make_children(context)
         for child in tuple(context.children):
             child.parent = child.context = primary
             primary.children[child] = None

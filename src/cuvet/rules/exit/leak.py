@@ -96,8 +96,9 @@ if __name__ == "__main__":
     @classmethod
     def at_exit(cls, model: ModelView, ended: Ended) -> Violations:
         """What is left, each at the call that made it."""
-        for found in left(model) if ended.leaks else ():
-            yield cls.broken(f"{found.name} was never {_ended(found)}{_size(found)}", found, culprit=found.created_by)
+        for found, times in left(model) if ended.leaks else ():
+            message = f"{found.name} was never {_ended(found)}{_size(found)}"
+            yield cls.broken(message, found, culprit=found.created_by, times=times)
 
 
 def _ended(found: Object) -> str:
