@@ -66,7 +66,8 @@ struct FileHeader {
     std::atomic<uint32_t> stop_error;
     uint32_t reserved;
     std::atomic<uint64_t> stopped;
-    uint8_t padding[256 - 176];
+    std::atomic<uint64_t> freed;  // chunks whose room on disk was given back, by the launcher
+    uint8_t padding[256 - 184];
     char driver[1024];
     char executable[1024];
     GpuFacts gpu[MOST_GPUS];
@@ -196,7 +197,8 @@ void unmap(ChunkHeader* chunk) {
 
 // Places for `wanted` chunks, or for as many as the limit allows: how many.
 uint32_t claim_room(uint32_t wanted, uint64_t* offset) {
-    const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
+    const uint64_t freed = header->freed.load(std::memory_order_relaxed);
+    const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES + freed : 0;
     uint64_t place = header->chunks.load(std::memory_order_relaxed);
     while (place < largest && !limit_reached.load(std::memory_order_relaxed)) {
         const uint32_t count = largest - place < wanted ? static_cast<uint32_t>(largest - place) : wanted;
@@ -267,6 +269,12 @@ void write_limit_note(Thread* thread) {
     thread->used = CHUNK_BYTES;
 }
 
+// No call is pending in it, and nobody will write into it again.
+void leave(ChunkHeader* chunk) {
+    __atomic_store_n(&chunk->left, ticks(), __ATOMIC_RELEASE);
+    unmap(chunk);
+}
+
 bool next_chunk(Thread* thread) {
     ChunkHeader* chunk = claim_chunk(ChunkKind::RECORDS, thread->id);
     if (!chunk) {
@@ -279,7 +287,7 @@ bool next_chunk(Thread* thread) {
     thread->repeats = {};
     if (!full) return true;
     if (thread->depth == 0)
-        unmap(full);
+        leave(full);
     else if (thread->retired_count < MOST_RETIRED)
         thread->retired[thread->retired_count++] = full;
     return true;
@@ -536,7 +544,7 @@ void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initi
 }
 
 void release_retired(Thread* thread) {
-    while (thread->retired_count) unmap(thread->retired[--thread->retired_count]);
+    while (thread->retired_count) leave(thread->retired[--thread->retired_count]);
 }
 
 void write_library_names(Thread* thread) {

@@ -29,7 +29,8 @@ struct ChunkHeader {
     uint64_t magic_and_kind;  // stored at once
     uint32_t thread;
     uint32_t reserved;
-    uint8_t padding[48];
+    uint64_t left;  // ticks at which its thread had left it; 0: it may still be written
+    uint8_t padding[40];
 };
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 static_assert(CHUNK_HEADER_BYTES + RING_SLOTS * (sizeof(Slot) + sizeof(Launch)) <= CHUNK_BYTES);

@@ -183,12 +183,14 @@ class Program:
                 self.call(thread, name, handle, objects=seen, flags=flags, status=1 if what == "memory" else 400)
 
     def chunks(self) -> Iterator[bytes]:
+        """Each is left before the next call, but for the first, in which a thread goes on that makes no more calls."""
         yield w.chunk(w.every_entry_point())
         for at in range(0, len(self.records), CHUNK):
             of_thread: dict[int, bytes] = defaultdict(bytes)
             for thread, record in self.records[at : at + CHUNK]:
                 of_thread[thread] += record
-            yield from (w.chunk(records, thread=thread) for thread, records in of_thread.items())
+            left = 1000 + 100 * (at + CHUNK) + 50
+            yield from (w.chunk(records, thread=thread, left=left) for thread, records in of_thread.items())
 
     def write(self, directory: Path, flags: int = 0, gpus: int = 1) -> Path:
         return w.write(directory, list(self.chunks()), flags=flags, gpus=gpus)

@@ -147,9 +147,9 @@ def image(number: int, thread: int, readable: int, data: bytes, terminated: bool
     return record(11, struct.pack("<QIIQ", number, thread, len(data), readable) + data, int(terminated))
 
 
-def chunk(records: bytes, *, thread: int = 1, kind: int = 1) -> bytes:
+def chunk(records: bytes, *, thread: int = 1, kind: int = 1, left: int = 0) -> bytes:
     assert len(records) <= CHUNK_BYTES - 64
-    return (struct.pack("<IIII48x", 0x4B4E4843, kind, thread, 0) + records).ljust(CHUNK_BYTES, b"\0")
+    return (struct.pack("<IIIIQ40x", 0x4B4E4843, kind, thread, 0, left) + records).ljust(CHUNK_BYTES, b"\0")
 
 
 def flight_slot(entry_point: str, status: int, number: int, *, entered: int = 0, args: Sequence[int] = ()) -> bytes:

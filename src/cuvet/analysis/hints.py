@@ -1,7 +1,7 @@
 """Hints: what the user can do to learn more."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cuvet.analysis.calls import RecordedCall
 from cuvet.catalog import Kind
@@ -9,9 +9,12 @@ from cuvet.model import Model
 from cuvet.recording.generated_code import GeneratedCode, advice
 from cuvet.recording.layout import End
 from cuvet.recording.reader import Recording
+from cuvet.recording.records import LeftOutCalls
 from cuvet.rules.left import left
-from cuvet.sizes import plural
+from cuvet.sizes import counted, plural
 
+MOST_THREADS = 8
+"""Whose numbers are listed."""
 MANY_LEFT = 100
 """Objects of a kind that one place made and nobody ended."""
 
@@ -23,9 +26,27 @@ def hints(
     yield from filter(None, (advice(recording.modules) if nameless else None, generated.hint()))
     if recording.is_guarded and failed:
         yield "--guard makes system calls on memory that work in flight uses fail with EFAULT: see whether the program fails without it"
+    if left_out := recording.left_out_so_far():
+        yield _left_out(recording, left_out)
     ended = int(recording.header["end"]) == End.EXITED
     if model is not None and not leaks and not failed and ended and (kinds := _left(model)):
         yield f"{kinds} were never ended: --leaks says where they were made"
+
+
+def _left_out(recording: Recording, left_out: Mapping[int, LeftOutCalls]) -> str:
+    """How many calls are not in the recording any more, from when to when, and of which threads."""
+    several = {thread: each for thread, each in left_out.items() if each.calls}
+    calls = counted(sum(each.calls for each in several.values()), "call")
+    first, last = (
+        recording.clock.ns(ticks) / 1e9
+        for ticks in (min(each.first for each in left_out.values()), max(each.last for each in left_out.values()))
+    )
+    threads = ", ".join(map(str, sorted(several)[:MOST_THREADS]))
+    others = f" and {len(several) - MOST_THREADS:,} others" if len(several) > MOST_THREADS else ""
+    return (
+        f"{calls} of process {recording.pid} from {first:.3f} s to {last:.3f} s after its first call (threads {threads}{others}) "
+        "were judged and left out of its recording, which would be too large: --bound off keeps them"
+    )
 
 
 def _left(model: Model) -> str:

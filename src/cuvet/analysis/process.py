@@ -22,7 +22,7 @@ from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import PENDING, NoteCode
-from cuvet.recording.ordering import Item, Ordering
+from cuvet.recording.ordering import EVER, Item, Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Skipped
@@ -63,6 +63,8 @@ class ProcessAnalysis:
         self._ordering = Ordering(recording, repeats=LEAVE_OUT_REPEATS)
         self._ordering.told = self._told_if_calm
         self._steady = Steady()
+        self._left_out_counted = 0
+        """How many records of objects that were left out have been counted."""
         self._told = 0
         """Of how many calls something was said."""
         self._sites = Sites(recording, recording.executable, generated)
@@ -84,6 +86,7 @@ class ProcessAnalysis:
     def _take(self, item: Item, running: bool, death: int | None) -> None:
         if self.model is None:
             self.model = self._first_model(running)
+        self._count_left_out(self._ordering.instant)
         if isinstance(item, Boundary):
             self._ordering.after_period(
                 self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
@@ -92,7 +95,7 @@ class ProcessAnalysis:
             if not isinstance(item, (Skipped, LeftOut, Alike)):
                 self._held.append(item)
         elif isinstance(item, LeftOut):
-            self.model.table.skip(item.counts)
+            self._skip(item.counts)
         elif isinstance(item, Alike):
             self._take_alike(self.model, item)
         elif isinstance(item, Skipped):
@@ -110,6 +113,19 @@ class ProcessAnalysis:
         if first is not None and isinstance(first.created_by, RecordedCall):
             made = model.table.count(alike.kind)
             model.create_like(series_of(first, first.created_by, alike.rows, made, self.recording.clock))
+
+    def _skip(self, counts: tuple[int, ...]) -> None:
+        """So many objects of each kind were made and ended, and are not judged."""
+        if self.model is not None:
+            self.model.table.skip(counts)
+
+    def _count_left_out(self, until: int) -> None:
+        """Objects of calls that are not in the recording any more, and came before those of that instant."""
+        left_out = self.recording.left_out
+        while self._left_out_counted < len(left_out) and left_out[self._left_out_counted].ticks <= until:
+            each = left_out[self._left_out_counted]
+            self._skip(tuple(each.objects if kind == each.kind else 0 for kind in range(max(Kind) + 1)))
+            self._left_out_counted += 1
 
     def _told_if_calm(self) -> int | None:
         """How much was said of calls so far; None if calls that are alike may be judged differently."""
@@ -187,6 +203,7 @@ class ProcessAnalysis:
     def finish(self, *, leaks: bool) -> None:
         """After the last call: what is found out once per process."""
         flight = self._flight()
+        self._count_left_out(EVER)
         if self.model is not None:
             self._explain_faults(self.model, flight)
             for violation in at_exit(self.model, Ended(self.judge.refused(self.model), leaks)):
@@ -240,7 +257,8 @@ class ProcessAnalysis:
         )
 
     def _count(self) -> None:
-        self.stats["calls"] += max(self.recording.calls_made, self._ordering.counted)
+        left_out = sum(each.calls for each in self.recording.left_out_calls.values())
+        self.stats["calls"] += max(self.recording.calls_made, self._ordering.counted + left_out)
         self.stats["threads"] += len(self.recording.calls_of_thread)
         for kind in Kind:
             self.stats[plural(kind.counted).replace(" ", "_")] += self.model.table.count(kind) if self.model else 0

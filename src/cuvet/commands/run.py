@@ -13,6 +13,7 @@ from cuvet.sizes import bytes_of
 if TYPE_CHECKING:
     import subprocess
 
+DEFAULT_BOUND, LEAST_BOUND = 256 << 20, 1 << 20
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
 NAME = "run"
 HELP = "Run a program and report its mistakes with CUDA."
@@ -88,6 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the recording in DIR, new or empty (default: a new directory in ~/.local/state/cuvet)",
     )
     parser.add_argument(
+        "--bound",
+        metavar="SIZE",
+        type=_bound,
+        default=DEFAULT_BOUND,
+        help="how much of the disk the recording of a process may take before calls that have no more consequences are left "
+        "out of it, the oldest first, for example 1GiB; off: none are (default: 256MiB)",
+    )
+    parser.add_argument(
         "--no-arguments",
         action="store_true",
         help="keep the program's arguments (for example a password) out of the recording and all reports",
@@ -134,4 +143,16 @@ def _device_memory(text: str) -> int:
         size = 0
     if not LEAST_DEVICE_MEMORY <= size <= MOST_DEVICE_MEMORY:
         raise argparse.ArgumentTypeError(f"{text} is not a size from 2MiB to 1TiB, for example 8GiB")
+    return size
+
+
+def _bound(text: str) -> int | None:
+    if text == "off":
+        return None
+    try:
+        size = bytes_of(text)
+    except ValueError:
+        size = 0
+    if size < LEAST_BOUND:
+        raise argparse.ArgumentTypeError(f"{text} is not off, nor a size from 1MiB on, for example 1GiB")
     return size

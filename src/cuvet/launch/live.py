@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuvet.launch.bound import Bound
 from cuvet.launch.environment import SHIM, users_own
 from cuvet.numeric import import_numpy
 from cuvet.reports.ignored import is_ignored
@@ -25,13 +26,16 @@ _NICENESS = 10
 
 class Live:
     """A thread that polls the recording until ``stop``. The program is ``pid``, of ``argv``, and began at ``started_ns`` of the Unix epoch.
-    ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on.
+    ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on. ``bound``: what recordings may take on disk.
 
     What analyses is imported when a process has made a recording, and by this thread, which leaves the cores to the program.
     """
 
-    def __init__(self, directory: Path, pid: int, argv: tuple[str, ...], started_ns: int, color: str | None) -> None:
+    def __init__(
+        self, directory: Path, pid: int, argv: tuple[str, ...], started_ns: int, color: str | None, bound: Bound
+    ) -> None:
         self._directory = directory
+        self._bound = bound
         self._pid = pid
         self._argv = argv
         self._started_ns = started_ns
@@ -50,6 +54,7 @@ class Live:
         """Ends. What follows the recordings, None if there are none."""
         self._stop.set()
         self._thread.join()
+        self._bound.stop()
         return self._following(self._recordings())
 
     def _run(self) -> None:
@@ -62,7 +67,9 @@ class Live:
                 self.environments[pid] = users_own(_environment(pid))
             self._look_for_drivers(recorded)
             analysis = self._following(recordings)
-            self._tell(analysis.advance(running=True) if analysis else [])
+            if analysis is not None:
+                self._tell(analysis.advance(running=True))
+                self._bound.look_at([process.recording for process in analysis.processes()])
 
     def _recordings(self) -> list[str]:
         return [path.name for path in self._directory.glob("*.cuvet")]

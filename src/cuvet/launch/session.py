@@ -21,6 +21,7 @@ from cuvet import CuvetError, __version__, reports
 from cuvet.doctor import state
 from cuvet.findings import Report, Tool
 from cuvet.launch import environment, names, program, progress, trace, unsupported
+from cuvet.launch.bound import Bound
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
@@ -120,13 +121,14 @@ def _run(
         trace.write_meta(directory, meta)
         started_ns = time.time_ns()
         child = Child(executable.path, argv, variables)
-        live = Live(directory, child.pid, tuple(argv), started_ns, args.color if _tells_live(args) else None)
+        bound = Bound(args.bound)
+        live = Live(directory, child.pid, tuple(argv), started_ns, args.color if _tells_live(args) else None, bound)
         try:
             ending = child.wait()
         finally:
             with progress.shown([directory]):
                 analysis = live.stop()
-                lost = [*notices.stop(), *filter(None, [device.failure if device else None])]
+                lost = [*notices.stop(), *bound.notes, *filter(None, [device.failure if device else None])]
     meta = _ended(meta, child, ending, live, analysis, lost)
     if analysis is not None:
         meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)

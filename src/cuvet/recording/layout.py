@@ -8,7 +8,9 @@ import numpy as np
 
 MAGIC = b"CUVETREC"
 VERSION = 2
-VERSIONS = (1, 2)
+SHORTENED = 3
+"""Version of a recording of which calls were left out: the rest of what they were among is in its ``.kept``."""
+VERSIONS = (1, VERSION, SHORTENED)
 """Those that are read: the first had no CALL_AGAIN."""
 HEADER_BYTES = 4096
 CHUNK_BYTES = 65536
@@ -61,6 +63,9 @@ class RecordType(IntEnum):
     CALL_AGAIN = 16
     CODE = 17
     HOST_ACCESS = 18
+    FREED_CHUNKS = 19
+    LEFT_OUT_OBJECTS = 20
+    LEFT_OUT_CALLS = 21
 
 
 class CallFlag(IntFlag):
@@ -86,15 +91,15 @@ HEADER = np.dtype(
     {
         "names": [
             "magic", "version", "header_bytes", "chunk_bytes", "pid", "parent", "flags", "clock", "newest_sample",
-            "chunks", "end", "catalog", "calls", "dropped", "gpus", "driver_version", "process_start", "stop_error", "stopped", "driver",
-            "executable", "gpu",
+            "chunks", "end", "catalog", "calls", "dropped", "gpus", "driver_version", "process_start", "stop_error", "stopped", "freed",
+            "driver", "executable", "gpu",
         ],
         "formats": [
             "S8", "<u4", "<u4", "<u4", "<u4", "<u4", "<u4", ("<u8", (3, 3)), "<u8",
-            "<u8", "<u4", "<u4", "<u8", "<u8", "<u4", "<i4", "<u8", "<u4", "<u8", "S1024",
-            "S1024", (GPU, MOST_GPUS),
+            "<u8", "<u4", "<u4", "<u8", "<u8", "<u4", "<i4", "<u8", "<u4", "<u8", "<u8",
+            "S1024", "S1024", (GPU, MOST_GPUS),
         ],
-        "offsets": [0, 8, 12, 16, 20, 24, 28, 32, 104, 112, 120, 124, 128, 136, 144, 148, 152, 160, 168, 256, 1280, 2304],
+        "offsets": [0, 8, 12, 16, 20, 24, 28, 32, 104, 112, 120, 124, 128, 136, 144, 148, 152, 160, 168, 176, 256, 1280, 2304],
         "itemsize": HEADER_BYTES,
     }
 )  # fmt: skip
@@ -112,7 +117,7 @@ AGAIN_ORIGIN_BITS = 13
 AGAIN_TOLD = 1
 """In ``took``: a CALL tells of it instead."""
 
-CHUNK_HEADER = struct.Struct("<IIII48x")
+CHUNK_HEADER = struct.Struct("<IIIIQ40x")
 
 FIELDS = {
     "RecordHeader": "u32 size, u16 type, u16 flags",
@@ -141,6 +146,9 @@ FIELDS = {
     "HandedOutFields": "u64 number, u32 thread, u32 count",
     "CodeFields": "u64 number, u32 thread, u32 bytes, u64 address, u64 total, u64 offset",
     "HostAccessFields": "u64 number, u32 thread, u32 stack, u64 address, u64 instruction, u64 time, u64 writes",
+    "FreedChunksFields": "u64 first, u64 count",
+    "LeftOutObjectsFields": "u64 time, u32 kind, u32 reserved, u64 count",
+    "LeftOutCallsFields": "u32 thread, u32 reserved, u64 count, u64 number, u64 first, u64 last",
 }
 """The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
 and is always there."""

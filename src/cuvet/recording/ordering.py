@@ -139,6 +139,11 @@ class Ordering:
         self.recording = recording
         self.entry_points = EntryPoints(recording)
         self.counted = 0
+        self.pinned: Callable[[Array], Array] | None = None
+        """Says of calls, by their places, which are to be given whatever is like them."""
+        self.instant = 0
+        """Of what was given last."""
+        self._given = (0, 0)
         self.told: Callable[[], int | None] = lambda: None
         self._repeats = Repeats() if repeats else None
         self._ended = 0
@@ -155,6 +160,11 @@ class Ordering:
         """Told after each ``Boundary``: whether the last repetitions left the state as it was."""
         if self._repeats is not None:
             self._repeats.steady = steady
+
+    def given(self) -> tuple[int, bytes]:
+        """Place and record of the call that was given last, if it had returned when it was read."""
+        batch, row = self._batches[self._given[0]], self._given[1]
+        return int(batch.offsets[row]), batch.record(row)
 
     def poll(self, *, running: bool = False) -> Iterator[Item]:
         """Calls, forks and touches in order. While the process is running, those that others may still precede are held back."""
@@ -205,6 +215,8 @@ class Ordering:
             rows["calm"] &= calls["entry_point"] == number[indices]
             able = self.entry_points.repeatable[number[indices]] & rows["calm"]
             rows["calm"] &= able | self.entry_points.calm[number[indices]]
+            if self.pinned is not None:
+                able &= ~self.pinned(batch.offsets[indices])
             written = self.entry_points.written[number[indices]]
             rows["like"], rows["generations"] = likeness(batch, indices, able, written)
             rows["able"] = able
@@ -283,6 +295,7 @@ class Ordering:
         if first["source"] < 0:
             self._waiting = rest
             yield from self._interrupted()
+            self.instant = int(first["instant"])
             others = self.recording.forks if first["source"] == _FORK else self.recording.host_accesses
             yield others[int(first["row"])]
             return True
@@ -300,6 +313,7 @@ class Ordering:
             self._add(moved.reshape(1))
             return True
         yield from self._interrupted()
+        self._given, self.instant = (int(first["source"]), int(first["row"])), int(first["instant"])
         yield call
         return True
 
@@ -322,7 +336,9 @@ class Ordering:
                 if isinstance(part, (LeftOut, Alike)):
                     yield part
                     continue
-                for source, row in zip(part["source"].tolist(), part["row"].tolist(), strict=True):
+                rows = (part[name].tolist() for name in ("source", "row", "instant"))
+                for source, row, self.instant in zip(*rows, strict=True):
+                    self._given = (source, row)
                     yield decode(self._batches[source].record(row))
 
     def _without_short_lives(self, rows: Array) -> Iterator[Array | LeftOut | Alike]:
@@ -342,6 +358,10 @@ class Ordering:
         """Likewise of a run of calls that are calm."""
         run = self._run(rows)
         make, end, lasting = needless(run)
+        if (
+            self.pinned is not None or self.recording.left_out
+        ):  # what lasts is kept; numbers of objects follow what was left out
+            lasting = ()
         kinds = np.zeros(len(rows), np.int64)
         kinds[make], kinds[end] = run.made[make], -1
         for members in lasting:
@@ -415,7 +435,10 @@ def is_notable(call: CallRecord) -> bool:
 
 
 def _begun(batch: Batch) -> int:
-    """Ticks at which the newest chunk of the batch was begun."""
+    """Ticks at which the newest chunk of the batch was begun. What lasts of chunks that were freed is read before others that were begun
+    earlier."""
+    if batch.offsets[-1] < 0:
+        return 0
     chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
     return int(batch.calls["entered"][np.searchsorted(chunk, chunk[-1])])
 

@@ -7,8 +7,8 @@ and does not map the file, so that a file which shrinks meanwhile causes a short
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.again import bytes_of, expand
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
-from cuvet.recording.records import Fork, SideTables, text_of
+from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
 from cuvet.regular import open_regular
 
 Array = NDArray[Any]
@@ -37,6 +37,12 @@ CLAIMS_IN_FLIGHT = 64
 MOST_ABSENT = 1 << 16
 """Chunks that are claimed, lie within the file and were never written. After so many, as many as fit a recording of the usual limit,
 the rest is not looked at: a sparse file can be of any length."""
+
+
+KEPT_SUFFIX = ".kept"
+"""Of the file beside a recording that has what lasts of the chunks that were freed."""
+_KEPT_OFFSET = 1 << 48
+"""Places in that file, less this, are those of its calls: they lie before all of the recording itself."""
 
 
 class RecordingError(CuvetError):
@@ -111,14 +117,17 @@ class Clock:
 
 
 class Recording(SideTables):
-    """The recording of one process. ``poll`` reads what is new; the side tables grow with it.
+    """The recording of one process. ``poll`` reads what is new; the side tables grow with it. ``kept``: what lasts of chunks that were
+    freed, if that is not beside it.
 
     Raises RecordingError if the file is no recording.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: Path | None = None) -> None:
         super().__init__()
         self.path = path
+        self._kept_path = kept or path.with_suffix(KEPT_SUFFIX)
+        self._kept_is_read = False
         self.problems: list[Problem] = []
         self._unread: dict[int, _Chunk] = {}
         self._newest_of_thread: dict[int, _Chunk] = {}
@@ -164,7 +173,7 @@ class Recording(SideTables):
         header = np.frombuffer(data, layout.HEADER)[0]
         if int(header["version"]) not in layout.VERSIONS:
             raise RecordingError(
-                f"{self.path}: byte 8: recording format {header['version']}; this cuvet reads format {layout.VERSION}"
+                f"{self.path}: byte 8: recording format {header['version']}; this cuvet reads format {layout.VERSIONS[-1]}"
             )
         if int(header["header_bytes"]) != HEADER_BYTES or int(header["chunk_bytes"]) != CHUNK_BYTES:
             raise RecordingError(
@@ -224,6 +233,12 @@ class Recording(SideTables):
         return Stop(self.clock.ns(ticks), int(self.header["stop_error"])) if ticks else None
 
     @property
+    def newest_ticks(self) -> int:
+        """Of the clock, when the file was last looked at, or before."""
+        newest = int(self.header["newest_sample"])
+        return int(self.header["clock"][newest if newest in (1, 2) else 0][0])
+
+    @property
     def executable(self) -> str:
         return text_of(bytes(self.header["executable"]))
 
@@ -239,6 +254,7 @@ class Recording(SideTables):
         """
         with self._opened() as descriptor:
             self._read_header()
+            yield from self._poll_kept()
             self._find_chunks(descriptor, running)
             waiting = sorted(self._unread)
             for first in range(0, len(waiting), GROUP):
@@ -246,6 +262,48 @@ class Recording(SideTables):
                 for batch in self._read_group(descriptor, group, running):
                     if len(batch.calls):
                         yield batch
+
+    def _poll_kept(self) -> Iterator[Batch]:
+        """What lasts of chunks that were freed before anything was read; what is freed later has been read."""
+        if self._kept_is_read:
+            return
+        self._kept_is_read = True
+        if not self._kept_path.exists():
+            if int(self.header["version"]) == layout.SHORTENED:
+                self._problem(0, f"it was shortened, and {self._kept_path.name}, which has the rest, is not there")
+            return
+        try:
+            kept = _Kept(self._kept_path, self)
+            if any(kept.header[name] != self.header[name] for name in ("pid", "process_start")):
+                raise RecordingError(f"{kept.path}: it is of another process")
+            kept.problems = self.problems
+            for batch in kept.poll():
+                self._count_calls(batch.calls)
+                yield replace(batch, offsets=batch.offsets - _KEPT_OFFSET)
+        except RecordingError as error:
+            self._problem(0, f"the rest of it could not be read: {error}")
+        for thread, left_out in self.left_out_calls.items():
+            self._count_thread(thread, left_out.number)
+
+    def left_out_so_far(self) -> dict[int, LeftOutCalls]:
+        """By thread, as the file beside it says now."""
+        told = SideTables()
+        with suppress(RecordingError):
+            next(_Kept(self._kept_path, told).poll(), None)
+        return told.left_out_calls
+
+    def left_chunks(self) -> Iterator[tuple[int, int]]:
+        """Chunks of records that nobody writes any more, and the ticks at which their threads had left them."""
+        with self._opened() as descriptor:
+            for _ in self._poll_kept():
+                pass
+            for index in self._not_freed(0, int(self.header["chunks"])):
+                data = os.pread(descriptor, CHUNK_HEADER_BYTES, HEADER_BYTES + index * CHUNK_BYTES)
+                if len(data) < CHUNK_HEADER_BYTES:
+                    return
+                magic, kind, _, _, left = layout.CHUNK_HEADER.unpack(data)
+                if magic == layout.CHUNK_MAGIC and kind == ChunkKind.RECORDS and left:
+                    yield index, left
 
     def reread(self, offset: int, record: bytes) -> bytes:
         """The present bytes of a CALL that was whole but had not returned; empty if another record tells of it now."""
@@ -264,8 +322,9 @@ class Recording(SideTables):
 
     def child_of(self, fork: Fork) -> int:
         """The process that a fork made; 0 if it never said so."""
-        data = self._read(4, fork.offset + layout.RECORD_HEADER.size)
-        return fork.child or int.from_bytes(data, "little")
+        if fork.child or fork.offset < 0:
+            return fork.child
+        return int.from_bytes(self._read(4, fork.offset + layout.RECORD_HEADER.size), "little")
 
     def flight(self) -> dict[int, Array]:
         """Flight recorder: thread to its last calls (dtype ``layout.FLIGHT_SLOT``), oldest first. Counts the threads' calls, too."""
@@ -277,7 +336,7 @@ class Recording(SideTables):
             count = min((len(data) - CHUNK_HEADER_BYTES) // layout.FLIGHT_SLOT.itemsize, layout.FLIGHT_SLOTS)
             slots = np.frombuffer(data[CHUNK_HEADER_BYTES:], layout.FLIGHT_SLOT, count)
             used = slots[slots["number"] != 0]
-            _, _, thread, _ = layout.CHUNK_HEADER.unpack_from(data)
+            _, _, thread, *_ = layout.CHUNK_HEADER.unpack_from(data)
             rings[thread] = used[np.argsort(used["number"], kind="stable")]
             self._count_thread(thread, int(used["number"].max(initial=0)))
         return rings
@@ -300,7 +359,7 @@ class Recording(SideTables):
             self._set_aside.clear()
         waiting = [chunk for chunk in self._unread.values() if not chunk.kind]
         absent = self._absent + sum(not self._read_chunk_header(chunk, running) for chunk in waiting)
-        for index in range(self._known_chunks, min(claimed, held)):
+        for index in self._not_freed(self._known_chunks, min(claimed, held)):
             chunk = self._unread[index] = _Chunk(index)
             absent += not self._read_chunk_header(chunk, running)
             if absent > MOST_ABSENT:
@@ -308,6 +367,13 @@ class Recording(SideTables):
                 self._problem(HEADER_BYTES + index * CHUNK_BYTES, what)
                 break
         self._known_chunks = max(self._known_chunks, min(claimed, held))
+
+    def _not_freed(self, first: int, end: int) -> Iterator[int]:
+        """The chunks of a range that were not freed. There may be more that were than can be looked at one by one."""
+        for freed, count in sorted(self.freed):
+            yield from range(first, min(freed, end))
+            first = max(first, freed + count)
+        yield from range(first, end)
 
     def _check_length(self, size: int, claimed: int, held: int) -> None:
         """A thread that is killed, or meets the size limit, while it claims a chunk leaves a claim without a chunk."""
@@ -321,7 +387,7 @@ class Recording(SideTables):
         data = self._read(CHUNK_HEADER_BYTES, offset)
         if len(data) < CHUNK_HEADER_BYTES:
             return True
-        magic, kind, thread, _ = layout.CHUNK_HEADER.unpack(data)
+        magic, kind, thread, *_ = layout.CHUNK_HEADER.unpack(data)
         if magic == layout.CHUNK_MAGIC and kind in (ChunkKind.RECORDS, ChunkKind.FLIGHT):
             chunk.kind, chunk.thread = kind, thread
             if kind == ChunkKind.FLIGHT:
@@ -443,6 +509,20 @@ class Recording(SideTables):
         ends = np.flatnonzero(np.append(calls["thread"][1:] != calls["thread"][:-1], len(calls) > 0))
         for thread, number in zip(calls["thread"][ends].tolist(), calls["number"][ends].tolist(), strict=True):
             self._count_thread(thread, number)
+
+
+class _Kept(Recording):
+    """What lasts of the chunks of another, ``whose`` tables grow with it."""
+
+    def __init__(self, path: Path, whose: SideTables) -> None:
+        super().__init__(path)
+        self._whose = whose
+
+    def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
+        self._whose.take(kind, flags, data, offset - _KEPT_OFFSET)
+
+    def _poll_kept(self) -> Iterator[Batch]:
+        return iter(())
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:

@@ -120,6 +120,24 @@ class Note(NamedTuple):
     text: str
 
 
+class LeftOutObjects(NamedTuple):
+    """So many objects of a kind were made and ended by calls that were left out, before those whose instant is ``ticks`` or later."""
+
+    ticks: int
+    kind: int
+    objects: int
+
+
+class LeftOutCalls(NamedTuple):
+    """So many calls of a thread were left out, of those from ``first`` to ``last`` (ticks). ``number``: of the last call that was looked
+    at."""
+
+    calls: int
+    number: int
+    first: int
+    last: int
+
+
 class SeenObject(NamedTuple):
     parameter: int
     kind: int
@@ -259,6 +277,11 @@ class SideTables:
     host_accesses: list[HostAccess] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
+    freed: list[tuple[int, int]] = field(default_factory=list)
+    """First chunk, and how many: they are not read."""
+    left_out: list[LeftOutObjects] = field(default_factory=list)
+    left_out_calls: dict[int, LeftOutCalls] = field(default_factory=dict)
+    """By thread."""
     entry_points: dict[int, str] = field(default_factory=dict)
 
     def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
@@ -331,3 +354,12 @@ class SideTables:
         before = self.code.get((thread, number), Code(address, total)).data
         if offset == len(before):
             self.code[thread, number] = Code(address, total, before + rest.take(length))
+
+    def _take_freed_chunks(self, _: _Rest, first: int, count: int) -> None:
+        self.freed.append((first, count))
+
+    def _take_left_out_objects(self, _: _Rest, ticks: int, kind: int, _reserved: int, count: int) -> None:
+        self.left_out.append(LeftOutObjects(ticks, kind, count))
+
+    def _take_left_out_calls(self, _: _Rest, thread: int, _reserved: int, *told: int) -> None:
+        self.left_out_calls[thread] = LeftOutCalls(*told)

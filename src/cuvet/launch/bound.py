@@ -1,0 +1,92 @@
+"""Bounds what recordings take on disk while their programs run: a process of its own shortens them (``cuvet.analysis.shortening``)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cuvet
+from cuvet.launch import trace
+from cuvet.launch.environment import users_own
+
+if TYPE_CHECKING:
+    from cuvet.recording import Recording
+
+_SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
+_PROGRAM = (
+    "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
+    "from cuvet.analysis.shortening import main; sys.exit(main())"
+)
+
+
+class Bound:
+    """``most``: bytes of each recording; None: it is not bounded. ``notes``: sentences about those that could not be shortened."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._next: dict[Path, int] = {}
+        """From how many bytes on a recording is shortened again."""
+        self._process: subprocess.Popen[str] | None = None
+        self._path = Path()
+        self.notes: list[str] = []
+
+    def look_at(self, recordings: Sequence[Recording]) -> None:
+        """After these have been read as far as they were written. Shortens one that is too large."""
+        if self._most is None or not self._is_free():
+            return
+        for recording in recordings:
+            if bytes_of(recording.path) > self._next.get(recording.path, self._most):
+                self._start(recording, self._most)
+                return
+
+    def stop(self) -> None:
+        """Nothing is shortened any more. What was begun leaves the recording as it was, or is done."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate()
+            for left in self._path.parent.glob(f"{self._path.stem}.kept?"):
+                left.unlink(missing_ok=True)
+            self._process = None
+
+    def _start(self, recording: Recording, most: int) -> None:
+        self._path = recording.path
+        arguments = [str(recording.path), str(recording.newest_ticks), str(most)]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, _SOURCE, *arguments],
+                env=users_own(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                text=True,
+            )
+        except OSError as error:
+            self._give_up(error.strerror or "")
+
+    def _is_free(self) -> bool:
+        """Whether nothing is being shortened."""
+        if self._process is None:
+            return True
+        if self._process.poll() is None:
+            return False
+        said, _ = self._process.communicate()
+        if self._process.returncode:
+            self._give_up(said.strip() or "it could not be analysed")
+        elif self._most is not None:
+            self._next[self._path] = max(self._most, bytes_of(self._path) + self._most // 2)
+        self._process = None
+        return True
+
+    def _give_up(self, why: str) -> None:
+        self._next[self._path] = sys.maxsize
+        self.notes.append(f"{self._path} could not be shortened while the program ran: {why}")
+
+
+def bytes_of(path: Path) -> int:
+    """On disk, of a recording and of what is kept of it."""
+    return trace.bytes_on_disk(path) + trace.bytes_on_disk(path.with_suffix(".kept"))
