@@ -88,6 +88,8 @@ class Violation:
         success is accused only if it was measured that such a call can succeed (``Rule.can_succeed``)."""
         if status is None:
             return True
+        if self.rule.about_work and status:
+            return False
         if self.only_if_failed:
             return status != 0 and (self.undefined or not self.outcomes or status in self.outcomes)
         return status != 0 or 0 in self.outcomes or self.rule.can_succeed(call.name)
@@ -127,6 +129,8 @@ class Rule(ABC):
     """How ``cuvet check --fix`` fixes what it finds, where that is mechanical and safe."""
     stage: ClassVar[Stage] = Stage.STATE
     """When the driver checks it. What is wrong with the process is reported instead of other mistakes of the call."""
+    about_work: ClassVar[bool] = False
+    """It is about work that the call enqueues: a call that failed enqueued none."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each."""
     answers: ClassVar[bool] = False

@@ -67,6 +67,16 @@ copy = cu.struct(
 )
 cu.cuMemcpy2DUnaligned(copy)  # error: [memory-access-past-end]
 cu.cuMemFree(memory)
+
+## while other work uses the memory
+note: the copy is not enqueued, so it races with nothing
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+small = cu.cuMemAlloc(64)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemcpyDtoDAsync(small, memory, 4096, b)  # error: [memory-access-past-end]
+cu.cuCtxSynchronize()
 """
 
     @classmethod

@@ -19,6 +19,7 @@ class MemoryFreeUnordered(CallRule):
     severity = "warning"
     summary = "stream-ordered memory is freed without waiting for its last use"
     help = "free it on the stream of its last use, or wait for that use first"
+    about_work = True
     entry_points = frozenset({"cuMemFree", "cuMemFreeAsync"})
     evidence = """
     measured, succeeds: cuMemFreeAsync on another stream during a kernel: no error (free_from_other_stream_unordered)

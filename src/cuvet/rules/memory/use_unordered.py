@@ -24,6 +24,7 @@ class MemoryUseUnordered(CallRule):
     severity = "warning"
     summary = "stream-ordered memory is used on a stream that does not wait for its allocation"
     help = "record an event after the allocation and make the other stream wait for it"
+    about_work = True
     evidence = """
     measured, succeeds: no error, and the kernel usually finds the memory in place (mallocasync_other_stream_nosync)
     documented: no access before the allocation completes; other streams wait for it with events or stream

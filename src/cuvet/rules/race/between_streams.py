@@ -31,6 +31,7 @@ class RaceBetweenStreams(CallRule):
     severity = "error"
     summary = "work on two streams touches the same memory in no order"
     help = "record an event after the first and make the stream of the second wait for it"
+    about_work = True
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)

@@ -21,6 +21,7 @@ class RaceInGraph(CallRule):
     severity = "error"
     summary = "two nodes of a captured graph touch the same memory in no order"
     help = "in the capture, record an event after the first and make the stream of the second wait for it"
+    about_work = True
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)
