@@ -271,3 +271,12 @@ def test_nodes_that_may_wait_for_what_no_call_shows_are_not_judged(cu: Drive) ->
     cu.cuLaunchHostFunc(a, 1, 0)
     cu.cuMemsetD8Async(memory, 0, 64, a)
     assert said(cu) == []
+@pytest.mark.parametrize("tells", ["cuLaunchHostFunc", "cuStreamAddCallback"])
+def test_a_host_function_may_tell_the_host_that_the_work_before_it_is_done(cu: Drive, tells: str) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    getattr(cu, tells)(a, 1, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+
+

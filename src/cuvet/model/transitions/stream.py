@@ -104,12 +104,14 @@ def call_back(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     "cuStreamAddCallback",
 )
 def doubt(model: Model, call: Call, outcome: Outcome) -> None:
-    """The stream waits for something that no call shows."""
+    """The stream waits for something that no call shows, or lets the host know how far it is."""
     stream = model.stream_on(call)
     if stream is not None and stream.capture is not None:
         model.graphs_wait = stream.capture.uncertain = True
     elif stream is not None:
         model.order.doubt(stream)
+        if stream.timeline is not None:
+            model.order.perhaps_finish(stream.timeline.clock)
 
 
 @for_role(Verb.READS, Kind.MEMORY)
