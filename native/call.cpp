@@ -480,7 +480,7 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
     KernelArguments given;
     given.bytes = 0;
-    if (record_accesses && entry_point_.flags & COPIES_ARGUMENTS) find_arguments(thread_, entry_point_, words_, &given);
+    if (record_accesses && gives_arguments(entry_point_)) find_arguments(thread_, entry_point_, words_, &given);
     const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) + given.bytes;
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;

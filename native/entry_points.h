@@ -102,6 +102,9 @@ struct EntryPoint {
     uint8_t launch_extra;   // position of the packed alternative to it, or NO_PARAMETER
     const Parameter* parameters;
     const Role* roles;
+    uint8_t node_params =
+        NO_PARAMETER;         // position of the struct that describes a node of a graph, which can be a kernel
+    uint8_t node_kernel = 0;  // where in it CUDA_KERNEL_NODE_PARAMS is; behind the node's type, if not at 0
 };
 
 struct Roles {

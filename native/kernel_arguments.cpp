@@ -77,14 +77,47 @@ int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS])
     return count;
 }
 
+namespace {
+
+// CUDA_KERNEL_NODE_PARAMS, but for `kern`, which older ones lack.
+struct KernelNode {
+    uint64_t func;
+    uint32_t shape[7];
+    uint64_t kernel_params, extra;
+};
+
+// What is given for a node: a kernel, its arguments as a launch is given them. False: another node, or not readable.
+bool find_node(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, KernelNode* node) {
+    const uint64_t address = words[entry_point.node_params];
+    const uint32_t bytes = entry_point.parameters[entry_point.node_params].bytes;
+    const uint32_t end = entry_point.node_kernel + static_cast<uint32_t>(sizeof *node);
+    if (!address || bytes < end || !is_readable(thread, address, bytes)) return false;
+    const char* described = reinterpret_cast<const char*>(address);
+    uint32_t type = 0;
+    if (entry_point.node_kernel) memcpy(&type, described, sizeof type);
+    memcpy(node, described + entry_point.node_kernel, sizeof *node);
+    if (!node->func && bytes >= end + sizeof node->func) memcpy(&node->func, described + end, sizeof node->func);
+    return type == 0;  // CU_GRAPH_NODE_TYPE_KERNEL
+}
+
+}  // namespace
+
 void find_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, KernelArguments* found) {
-    const uint64_t function = launched_function(entry_point, words);
-    const bool given = entry_point.launch_extra != NO_PARAMETER;
-    found->parameter = entry_point.kernel_params;
-    found->list = words[entry_point.kernel_params];
-    found->packed = found->list || !given ? 0 : packed_arguments(thread, words[entry_point.launch_extra]);
+    KernelNode node = {};
     found->bytes = 0;
-    found->count = function && (found->list || found->packed) ? parameters_of(function, found->parameters) : 0;
+    if (entry_point.node_params == NO_PARAMETER) {
+        const bool given = entry_point.launch_extra != NO_PARAMETER;
+        node.func = launched_function(entry_point, words);
+        node.kernel_params = words[entry_point.kernel_params];
+        node.extra = given ? words[entry_point.launch_extra] : 0;
+        found->parameter = entry_point.kernel_params;
+    } else {
+        if (!find_node(thread, entry_point, words, &node)) return;
+        found->parameter = entry_point.parameter_count;
+    }
+    found->list = node.kernel_params;
+    found->packed = found->list ? 0 : packed_arguments(thread, node.extra);
+    found->count = node.func && (found->list || found->packed) ? parameters_of(node.func, found->parameters) : 0;
     if (!found->count) return;
     const KernelParameter& last = found->parameters[found->count - 1];
     const uint32_t packed_bytes = padded(last.offset + last.bytes);

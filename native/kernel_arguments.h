@@ -29,13 +29,18 @@ int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS])
 
 // What a launch is given.
 struct KernelArguments {
-    uint8_t parameter;  // of the call, that points to the list of them
+    uint8_t parameter;  // of the call, that points to the list of them; of a node, one more than it has
     int count;
     uint32_t before;        // bytes that say where each one is
     uint32_t bytes;         // of the input that holds them all; 0: they are not known
     uint64_t list, packed;  // where they are: one of the two
     KernelParameter parameters[MOST_ARGUMENTS];
 };
+
+// Whether a call can be given arguments of a kernel: it launches one, or describes a node.
+inline bool gives_arguments(const EntryPoint& entry_point) {
+    return entry_point.flags & COPIES_ARGUMENTS || entry_point.node_params != NO_PARAMETER;
+}
 
 void find_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, KernelArguments* found);
 

@@ -67,6 +67,8 @@ WAITS_UNSEEN = {
 }
 """Their streams wait for what no call shows."""
 WORK = {Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES}
+BOXES = {"cuMemcpy3DBatchAsync": {"opList": "numOps"}}
+"""Arrays of structs that no role speaks of, and what counts their elements."""
 WORKS_UNSEEN = {"cuLaunchCooperativeKernelMultiDevice"}
 """Structs in an array say what they launch."""
 TOUCHED = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.GRAPH, Kind.GRAPH_NODE, Kind.GRAPH_EXEC}
@@ -369,6 +371,7 @@ def flags_of(fields: dict[str, object]) -> set[str]:
 def counts_by_pointer(entry_point: EntryPoint) -> dict[str, str]:
     """Array parameters that roles speak of, and the scalars that lie beside them (the sizes of a batch)."""
     counted = {role.parameter: role.count for role in entry_point.roles if role.count and not role.field}
+    counted |= BOXES.get(entry_point.name, {})
     if len(set(counted.values())) == 1 and counted:
         count = next(iter(counted.values()))
         for parameter in entry_point.parameters:
@@ -460,8 +463,22 @@ def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, paramete
     return (
         f'{{"{name}", {number}, {" | ".join(flags) or "0"}, {len(row.at)}, {len(before)}, {len(after)}, '
         f"{position_or_none(row, 'kernelParams')}, {position_or_none(row, 'extra')}, "
-        f"{parameters.name(described)}, {roles.name([role_row(fields) for fields in before + after])}}}"
+        f"{parameters.name(described)}, {roles.name([role_row(fields) for fields in before + after])}{kernel_node(catalog, row)}}}"
     )
+
+
+def kernel_node(catalog: Catalog, row: Row) -> str:
+    """The fields of an EntryPoint whose calls describe a node of a graph, which may be a kernel; empty of others, and where the driver
+    writes the description."""
+    for position, parameter in enumerate(row.at):
+        pointee = (parameter and parameter.pointee) or ""
+        if "Get" in row.entry_point.name:
+            continue
+        if pointee.startswith("CUDA_KERNEL_NODE_PARAMS"):
+            return f", {position}, 0"
+        if pointee == "CUgraphNodeParams":
+            return f", {position}, {catalog.field(pointee, 'kernel')[0]}"
+    return ""
 
 
 # ---- wrappers

@@ -327,16 +327,26 @@ def test_references_that_a_graph_gives_back_are_gone_from_it(cu: Drive) -> None:
     assert found.alive
 
 
-def test_a_graph_s_launch_is_in_doubt_once_graphs_may_wait(cu: Drive) -> None:
-    graph, stream = cu.cuGraphCreate(0), cu.cuStreamCreate(1)
+def test_a_graph_s_launch_is_in_doubt_once_it_may_wait(cu: Drive) -> None:
+    graph, other, stream = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuStreamCreate(1)
     found = cu.model.find(Kind.STREAM, stream)
     assert isinstance(found, Stream)
     for waits in (False, True):
         cu.cuCtxSynchronize()
         cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), stream)
         assert found.timeline is not None and found.timeline.uncertain is waits
+        cu.cuCtxSynchronize()
+        cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(other, 0), stream)
+        assert not found.timeline.uncertain
         cu.cuGraphAddHostNode(graph, 0, 0, 0x1000)
-        assert cu.model.graphs_wait
+
+
+def test_any_graph_may_wait_once_a_host_node_was_added_to_one_that_is_not_known(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuGraphAddHostNode(0x1234, 0, 0, 0x1000)
+    cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0), stream)
+    found = cu.model.find(Kind.STREAM, stream)
+    assert isinstance(found, Stream) and found.timeline is not None and found.timeline.uncertain
 
 
 # Modules.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cuvet.catalog import driver
 from cuvet.model import Arguments, Model
 from cuvet.model.touches import Touches
 
@@ -271,6 +272,213 @@ def test_nodes_that_may_wait_for_what_no_call_shows_are_not_judged(cu: Drive) ->
     cu.cuLaunchHostFunc(a, 1, 0)
     cu.cuMemsetD8Async(memory, 0, 64, a)
     assert said(cu) == []
+
+
+def set_node(cu: Drive, graph: int, memory: int, *before: int, size: int = 64) -> int:
+    """A node that sets bytes of ``memory``, after these nodes."""
+    described = described_set(memory, size)
+    return int(cu.cuGraphAddMemsetNode(graph, words(*before), len(before), described, 0))
+
+
+def described_set(memory: int, size: int) -> bytes:
+    return driver().pack("CUDA_MEMSET_NODE_PARAMS", {"dst": memory, "elementSize": 1, "width": size, "height": 1})
+
+
+def instantiated(cu: Drive, graph: int) -> int:
+    return int(cu.cuGraphInstantiateWithFlags(graph, 0))
+
+
+def test_nodes_added_by_hand_race_unless_a_path_orders_them(cu: Drive) -> None:
+    graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    first = set_node(cu, graph, memory)
+    between = cu.cuGraphAddEmptyNode(graph, words(first), 1)
+    set_node(cu, graph, memory, between)
+    set_node(cu, graph, memory + 64)
+    instantiated(cu, graph)
+    assert said(cu) == []
+    set_node(cu, graph, memory + 63)
+    instantiated(cu, graph)
+    told = ["cuGraphAddMemsetNode", "cuGraphInstantiateWithFlags"]
+    assert said(cu) == [("race-in-graph", told)] * 3
+
+
+def test_an_edge_that_is_removed_orders_no_more(cu: Drive) -> None:
+    graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    first, second = set_node(cu, graph, memory), set_node(cu, graph, memory)
+    for edge in ((first, second), (second, first)):
+        cu.cuGraphAddDependencies(graph, words(edge[0]), words(edge[1]), 0, 1)
+        instantiated(cu, graph)
+        assert said(cu) == []
+        cu.cuGraphRemoveDependencies(graph, words(edge[0]), words(edge[1]), 0, 1)
+        instantiated(cu, graph)
+        assert [rule for rule, _ in said(cu)] == ["race-in-graph"]
+
+
+def test_nodes_whose_dependencies_are_not_known_are_not_judged(cu: Drive) -> None:
+    graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    set_node(cu, graph, memory)
+    set_node(cu, graph, memory, 0x1234)
+    instantiated(cu, graph)
+    assert said(cu) == []
+
+
+def test_a_child_graph_is_judged_when_it_is_added(cu: Drive) -> None:
+    child, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    set_node(cu, child, memory)
+    set_node(cu, child, memory)
+    graph = cu.cuGraphCreate(0)
+    cu.cuGraphAddChildGraphNode(graph, 0, 0, child)
+    assert said(cu) == [("race-in-graph", ["cuGraphAddMemsetNode", "cuGraphAddChildGraphNode"])]
+    instantiated(cu, graph)
+    assert said(cu) == []
+
+
+def test_the_nodes_of_a_child_graph_race_with_others(cu: Drive) -> None:
+    child, graph, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    set_node(cu, child, memory)
+    cu.cuGraphAddChildGraphNode(graph, 0, 0, child)
+    set_node(cu, graph, memory)
+    instantiated(cu, graph)
+    assert [rule for rule, _ in said(cu)] == ["race-in-graph"]
+
+
+def test_a_graph_that_was_built_touches_what_its_nodes_do(cu: Drive) -> None:
+    a, b, memory, graph = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuGraphCreate(0)
+    node = set_node(cu, graph, memory)
+    executable = instantiated(cu, graph)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory + 64, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory + 63, 0, 1, b)
+    assert said(cu) == [("race-between-streams", ["cuGraphLaunch", "cuGraphAddMemsetNode"])]
+    cu.cuCtxSynchronize()
+    cu.cuGraphExecMemsetNodeSetParams(executable, node, described_set(memory + 64, 64), 0)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory + 64, 0, 64, b)
+    assert said(cu) == [("race-between-streams", ["cuGraphLaunch", "cuGraphExecMemsetNodeSetParams"])]
+
+
+def test_a_graph_is_instantiated_with_what_its_nodes_were_changed_to(cu: Drive) -> None:
+    a, b, memory, graph = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuGraphCreate(0)
+    node = set_node(cu, graph, memory)
+    cu.cuGraphMemsetNodeSetParams(node, described_set(memory + 64, 64))
+    cu.cuGraphLaunch(instantiated(cu, graph), a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory, 0, 65, b)
+    assert [rule for rule, _ in said(cu)] == ["race-between-streams"]
+
+
+def test_a_node_that_is_switched_off_touches_nothing(cu: Drive) -> None:
+    a, b, memory, graph = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuGraphCreate(0)
+    node = set_node(cu, graph, memory)
+    executable = instantiated(cu, graph)
+    cu.cuGraphNodeSetEnabled(executable, node, 0)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+
+
+def test_only_the_graph_that_may_wait_is_not_judged(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    waits, plain = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    cu.cuGraphAddHostNode(waits, 0, 0, words(1, 0))
+    set_node(cu, waits, memory)
+    set_node(cu, waits, memory)
+    set_node(cu, plain, memory)
+    waiting = instantiated(cu, waits)
+    assert said(cu) == []
+    executable = instantiated(cu, plain)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    cu.cuGraphLaunch(waiting, b)
+    assert said(cu) == []
+    c = cu.cuStreamCreate(1)
+    cu.cuGraphLaunch(executable, c)
+    assert [rule for rule, _ in said(cu)] == ["race-between-streams"]
+
+
+def test_memory_of_a_graph_is_freed_after_all_branches_that_use_it(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), 0
+    fork, join = cu.cuEventCreate(2), cu.cuEventCreate(2)
+    cu.cuStreamBeginCapture(a, 2)
+    memory = cu.cuMemAllocAsync(4096, a)
+    cu.cuEventRecord(fork, a)
+    cu.cuStreamWaitEvent(b, fork, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuEventRecord(join, b)
+    cu.cuMemFreeAsync(memory, a)
+    assert said(cu) == [("race-in-graph", ["cuMemsetD8Async"])]
+    cu.cuStreamWaitEvent(a, join, 0)
+    cu.cuMemFreeAsync(memory, a)
+    assert said(cu) == []
+
+
+def test_memory_of_a_graph_is_used_on_a_branch_that_waits_for_its_allocation(cu: Drive) -> None:
+    a, b = cu.cuStreamCreate(1), cu.cuStreamCreate(1)
+    fork = cu.cuEventCreate(2)
+    cu.cuStreamBeginCapture(a, 2)
+    cu.cuEventRecord(fork, a)
+    cu.cuStreamWaitEvent(b, fork, 0)
+    memory = cu.cuMemAllocAsync(4096, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == [("race-in-graph", ["cuMemAllocAsync"])]
+
+
+ARRAY, DEVICE = 3, 2
+
+
+def array_of(cu: Drive, gives: int | None = None) -> int:
+    layout = driver().pack("CUDA_ARRAY3D_DESCRIPTOR", {"Width": 64, "Height": 64, "Format": 0x20, "NumChannels": 1})
+    return int(cu.cuArray3DCreate(layout, gives=gives))
+
+
+def box(memory: int, array: int, **members: int) -> bytes:
+    """A copy of 16 bytes of 4 rows into the array."""
+    given = {"srcMemoryType": DEVICE, "srcDevice": memory, "srcPitch": 256, "dstMemoryType": ARRAY, "dstArray": array}
+    return driver().pack("CUDA_MEMCPY3D", {**given, "WidthInBytes": 16, "Height": 4, "Depth": 1, **members})
+
+
+@pytest.mark.parametrize(
+    ("members", "rules"),
+    [
+        ({}, ["race-between-streams"]),
+        ({"dstXInBytes": 15, "dstY": 3}, ["race-between-streams"]),
+        ({"dstXInBytes": 16}, []),
+        ({"dstY": 4}, []),
+        ({"dstZ": 1}, []),
+    ],
+)
+def test_copies_into_one_box_of_an_array_race(cu: Drive, members: dict[str, int], rules: list[str]) -> None:
+    a, b, memory, array = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), array_of(cu)
+    cu.cuMemcpy3DAsync(box(memory, array), a)
+    cu.cuMemcpy3DAsync(box(memory, array, **members), b)
+    assert [rule for rule, _ in said(cu)] == rules
+
+
+def test_a_line_of_an_array_is_the_first_row(cu: Drive) -> None:
+    a, memory, array = cu.cuStreamCreate(1), cu.cuMemAlloc(4096), array_of(cu)
+    pinned = cu.cuMemHostAlloc(4096, 0)
+    cu.cuMemcpy3DAsync(box(memory, array), a)
+    b = cu.cuStreamCreate(1)
+    cu.cuMemcpyAtoHAsync(pinned, array, 16, 16, b)
+    assert said(cu) == []
+    cu.cuMemcpyAtoHAsync(pinned, array, 15, 16, b)
+    assert said(cu) == [("race-between-streams", ["cuMemcpy3DAsync"])]
+
+
+def test_planes_of_a_copy_have_other_rows_between_them(cu: Drive) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(16384), cu.cuMemAlloc(16384)
+    ends = {"dstMemoryType": DEVICE, "dstDevice": memory, "dstPitch": 256, "dstHeight": 8, "srcHeight": 8, "Depth": 2}
+    cu.cuMemcpy3DAsync(box(other, 0, **ends), a)
+    cu.cuMemcpy3DAsync(box(other, 0, **ends, dstY=4), b)
+    assert said(cu) == []
+    cu.cuMemcpy3DAsync(box(other, 0, **ends, dstY=3), b)
+    assert said(cu) == [("race-between-streams", ["cuMemcpy3DAsync"])]
+
+
 @pytest.mark.parametrize("tells", ["cuLaunchHostFunc", "cuStreamAddCallback"])
 def test_a_host_function_may_tell_the_host_that_the_work_before_it_is_done(cu: Drive, tells: str) -> None:
     a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
@@ -280,3 +488,92 @@ def test_a_host_function_may_tell_the_host_that_the_work_before_it_is_done(cu: D
     assert said(cu) == []
 
 
+def test_an_array_that_is_gone_races_with_nothing(cu: Drive) -> None:
+    a, b, memory, array = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), array_of(cu)
+    cu.cuMemcpy3DAsync(box(memory, array), a)
+    cu.cuArrayDestroy(array)
+    assert array_of(cu, gives=array) == array
+    cu.cuMemcpy3DAsync(box(memory, array), b)
+    assert said(cu) == []
+
+
+def boxes(memory: int, other: int, *, reads: int = 1, row: int = 16, pitch: int = 64) -> bytes:
+    """Of a batch: 4 rows of bytes from ``other`` to ``memory``."""
+    operands = {
+        f"{end}.{name}": value
+        for end, address in (("dst", memory), ("src", other))
+        for name, value in (("type", 1), ("op.ptr.ptr", address), ("op.ptr.rowLength", pitch))
+    }
+    extent = {"extent.width": row, "extent.height": 4, "extent.depth": 1, "srcAccessOrder": reads}
+    return driver().pack("CUDA_MEMCPY3D_BATCH_OP", {**operands, **extent})
+
+
+@pytest.mark.parametrize(("shift", "rules"), [(16, []), (15, ["race-between-streams"]), (256, [])])
+def test_each_box_of_a_batch_is_looked_at(cu: Drive, shift: int, rules: list[str]) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemcpy3DBatchAsync(1, boxes(memory, other), 0, a)
+    cu.cuMemcpy3DBatchAsync(2, boxes(memory + 2048, other) + boxes(memory + shift, other), 0, b)
+    assert [rule for rule, _ in said(cu)] == rules
+
+
+@pytest.mark.parametrize(("order", "rules"), [(1, ["race-between-streams"]), (3, [])])
+def test_a_box_that_is_read_out_of_order_is_not_judged(cu: Drive, order: int, rules: list[str]) -> None:
+    a, b, memory, other = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(other, 0, 16, a)
+    cu.cuMemcpy3DWithAttributesAsync(boxes(memory, other, reads=order), 0, b)
+    assert [rule for rule, _ in said(cu)] == rules
+
+
+def test_nodes_that_are_described_as_any_node_are(cu: Drive) -> None:
+    graph, memory, other = cu.cuGraphCreate(0), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    copied = driver().pack(
+        "CUDA_MEMCPY3D",
+        {"srcMemoryType": DEVICE, "srcDevice": memory, "dstMemoryType": DEVICE, "dstDevice": other}
+        | {"WidthInBytes": 64, "Height": 1, "Depth": 1},
+    )
+    set_node(cu, graph, memory + 63)
+    cu.cuGraphAddNode(graph, 0, 0, 0, driver().pack("CUgraphNodeParams", {"type": 1, "memcpy.copyParams": copied}))
+    instantiated(cu, graph)
+    assert said(cu) == [("race-in-graph", ["cuGraphAddMemsetNode", "cuGraphInstantiateWithFlags"])]
+    described = driver().pack("CUgraphNodeParams", {"type": 2, "memset": described_set(other, 64)})
+    cu.cuGraphAddNode(graph, 0, 0, 0, described)
+    instantiated(cu, graph)
+    assert len(said(cu)) == 2
+
+
+def test_a_node_of_another_sort_touches_nothing(cu: Drive) -> None:
+    graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    set_node(cu, graph, memory)
+    cu.cuGraphAddNode(
+        graph, 0, 0, 0, driver().pack("CUgraphNodeParams", {"type": 5, "memset": described_set(memory, 64)})
+    )
+    instantiated(cu, graph)
+    assert said(cu) == []
+
+
+def test_a_clone_touches_what_its_original_does(cu: Drive) -> None:
+    a, b, memory, graph = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuGraphCreate(0)
+    set_node(cu, graph, memory)
+    executable = instantiated(cu, cu.cuGraphClone(graph))
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert [rule for rule, _ in said(cu)] == ["race-between-streams"]
+
+
+def test_an_executable_graph_touches_what_it_was_updated_to(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    first, second = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    node = set_node(cu, first, memory)
+    set_node(cu, second, memory + 64)
+    executable = instantiated(cu, first)
+    cu.cuGraphExecUpdate(executable, second)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory + 64, 0, 64, b)
+    assert [rule for rule, _ in said(cu)] == ["race-between-streams"]
+    cu.cuCtxSynchronize()
+    cu.cuGraphExecMemsetNodeSetParams(executable, node, described_set(memory, 64), 0)
+    cu.cuGraphLaunch(executable, a)
+    cu.cuMemsetD8Async(memory + 64, 0, 64, b)
+    assert said(cu) == []

@@ -1,12 +1,14 @@
-"""Races that users of other projects told in public, rebuilt: found in the racy form at the right two lines, and silent in the fixed one.
+"""Races, found in the racy form at the right two lines, and silent in the fixed one: those in ``programs`` users of other projects told in
+public, those in ``own`` are ours.
 
-A program begins with the option that finds its race, and the address of the thread. ``racy`` says which form is to run. The call that is
-reported is marked ``# found: [rule]``, the call that it races with ``# other``. The races of ``--guard`` are those with the CPU. One
-program begins with ``--races-of-graphs``: its graph is built by hand, and cuvet does not find its race.
+A program begins with the option that finds its race, and the address of the thread, or what it is about. ``racy`` says which form is to
+run. The call that is reported is marked ``# found: [rule]``, the call that it races with ``# other``. The races of ``--guard`` are those
+with the CPU.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -20,20 +22,20 @@ import pytest
 from cuvet.findings import Finding, Report, Site
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "programs"
 BATCH = HERE.parent / "rules" / "batch.py"
 _FOUND = re.compile(r"# found: \[([a-z-]+)\]")
 
 
 OPTIONS = ("--races", "--guard")
+DEVICE = os.environ.get("CUVET_TEST_DEVICE", "emulated")
+"""``real``, to try the programs on this machine's GPU."""
 
 
 def _option(text: str) -> str:
     return text.split()[1]
 
 
-TEXTS = {file.stem: file.read_text() for file in sorted(PROGRAMS.glob("*.py"))}
-RACES = {name: text for name, text in TEXTS.items() if _option(text) in OPTIONS}
+RACES = {file.stem: file.read_text() for file in sorted(HERE.glob("*/*.py"))}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def _run(option: str, folder: Path) -> list[Finding]:
         for form in ("racy", "fixed"):
             files.append(folder / f"{name}.{form}.py")
             files[-1].write_text(f"racy = {form == 'racy'}  {text}")
-    command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", option, "--format", "json"]
+    command = [sys.executable, "-m", "cuvet", "run", "--device", DEVICE, option, "--format", "json"]
     command += ["--output", str(folder / "report.json"), "--trace", str(folder / "trace"), "--", sys.executable]
     subprocess.run([*command, str(BATCH), *map(str, files)], check=True, timeout=300)
     report = msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)

@@ -145,9 +145,9 @@ class Calls:
             sites=self._sites,
             outcome=_outcome(record, recording.handed_out.get(key, ())),
         )
-        launched = entry_point.index.get("kernelParams")
-        if launched in record.inputs:
-            call.arguments = _arguments(record.inputs[launched])
+        given = entry_point.index.get("kernelParams", len(entry_point.parameters))
+        if given in record.inputs:
+            call.arguments = _arguments(record.inputs[given])
             call.by_library = call.is_of_library()
         if key in recording.maps:
             call.maps = tuple(recording.maps[key].splitlines())

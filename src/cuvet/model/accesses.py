@@ -1,15 +1,20 @@
 """Which memory a copy or set touches: from the arguments of the call, or from the struct that describes a pitched copy."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cuvet.catalog import Struct, driver
 from cuvet.catalog.roles import Kind
 from cuvet.model.call import Call
 from cuvet.model.objects import HostMemory, Object
-from cuvet.model.view import ModelView
+
+if TYPE_CHECKING:
+    from cuvet.model.view import ModelView
 
 Side = Literal["device", "host", "any"]
 """What a pointer must be; ``any`` if the driver determines it (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
@@ -23,9 +28,19 @@ SETS = frozenset(
 BATCHES = frozenset({"cuMemcpyBatchAsync", "cuMemcpyWithAttributesAsync"})
 """Copies of which attributes say when their source is read."""
 
+BATCHES_OF_BOXES = frozenset({"cuMemcpy3DBatchAsync", "cuMemcpy3DWithAttributesAsync"})
+"""Likewise, of boxes."""
+
 _IN_STREAM_ORDER = 1
 """CU_MEMCPY_SRC_ACCESS_ORDER_STREAM. In the other orders the source may be read out of the order of the stream (CUDA Driver API,
 CUmemcpySrcAccessOrder)."""
+
+NODES = frozenset(
+    f"cuGraph{prefix}{kind}Node{suffix}"
+    for kind in ("", "Kernel", "Memcpy", "Memset")
+    for prefix, suffix in (("Add", ""), ("", "SetParams"), ("Exec", "SetParams"))
+)
+"""Calls that say what a node of a graph does: it is added, or changed."""
 
 WRITES = frozenset({"cuStreamWriteValue32", "cuStreamWriteValue64", "cuStreamBatchMemOp"})
 """A stream writes one value, or does so in the first operation of a batch."""
@@ -43,12 +58,19 @@ _SIDES: dict[str, Side] = {
     "dstHost": "host",
     "srcHost": "host",
 }
+_DESCRIBE = ("pCopy", "copyParams", "memsetParams", "nodeParams")
+"""Parameters that point to the struct that says what is done."""
+_WORKS = {0: "kernel", 1: "memcpy.copyParams", 2: "memset"}
+"""CU_GRAPH_NODE_TYPE_KERNEL, _MEMCPY and _MEMSET: where CUgraphNodeParams has what the node does."""
 _TYPES: dict[int, tuple[Side, str]] = {1: ("host", "Host"), 2: ("device", "Device"), 4: ("any", "Device")}
-"""CUmemorytype; 3 is an array, which is not named by address."""
+"""CUmemorytype, but for arrays, which are not named by address."""
+_ARRAY = 3
+"""CU_MEMORYTYPE_ARRAY."""
+_POINTER = 1
+"""CU_MEMCPY_OPERAND_TYPE_POINTER."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """``size`` bytes from ``address`` on, from the first byte touched to the last (rows of a pitched copy have gaps between them)."""
 
     argument: int
@@ -61,6 +83,9 @@ class Access:
     row: int = 0
     """Of rows that are not one after the other: bytes of each; 0 if there are none."""
     pitch: int = 0
+    planes: int = 1
+    """Of which each has these rows, ``plane`` bytes apart."""
+    plane: int = 0
 
     @property
     def where(self) -> str:
@@ -70,6 +95,28 @@ class Access:
     @property
     def role(self) -> str:
         return "destination" if self.writes else "source"
+
+
+class Box(NamedTuple):
+    """A part of an array, in bytes of a row, rows and layers: the first, and the end."""
+
+    columns: tuple[int, int]
+    rows: tuple[int, int]
+    layers: tuple[int, int]
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether they share a byte."""
+        return all(first < last and start < end for (start, last), (first, end) in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAccess:
+    """What a copy does in the array of that handle."""
+
+    argument: int
+    array: int
+    box: Box
+    writes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +140,42 @@ def rows(call: Call) -> Iterator[Rows]:
         row, count = call.arg("Width") * _element(call), call.arg("Height")
         if row and count > 1:
             yield Rows(call.entry_point.index["dstPitch"], "", row, count, call.arg("dstPitch"))
-    members = _pitched(call)
+    argument, members = _pitched(call)
     if not members or not all(members.get(name, 1) for name in ("WidthInBytes", "Height", "Depth")):
         return
     for end, word in (("src", "source"), ("dst", "destination")):
         if members[f"{end}MemoryType"] in _TYPES:
             start, first = members[f"{end}XInBytes"], members[f"{end}Y"]
             height, pitch = members.get(f"{end}Height", 0), members[f"{end}Pitch"]
-            argument = call.entry_point.index["pCopy"]
             yield Rows(argument, word, members["WidthInBytes"], members["Height"], pitch, start, first, height)
 
 
 def accesses(call: Call) -> tuple[Access, ...]:
-    """The addresses that a call of ``COPIES``, ``SETS``, ``BATCHES`` or ``WRITES`` touches in the order of its stream, or
-    the copy that it adds to a graph, if any bytes are. Worked out once for the rules that ask about the same call one after the other."""
+    """The addresses that a call of ``COPIES``, ``SETS``, ``BATCHES``, ``BATCHES_OF_BOXES`` or ``WRITES`` touches in the order of its
+    stream, or the copy that it adds to a graph, if any bytes are. Worked out once for the rules that ask about the same call one after
+    the other."""
     asked, found = _newest[0]
     if asked is not call:
         found = tuple(access for access in _accesses(call) if access.size)
         _newest[0] = call, found
     return found
+
+
+def array_accesses(call: Call) -> Iterator[ArrayAccess]:
+    """Those of a call of ``COPIES``, or of the copy that it adds to a graph."""
+    index = call.entry_point.index
+    for end in ("dst", "src"):
+        if f"{end}Array" in index:
+            start = call.arg(f"{end}Offset") if f"{end}Offset" in index else 0
+            box = Box((start, start + call.arg("ByteCount")), (0, 1), (0, 1))
+            yield ArrayAccess(index[f"{end}Array"], call.arg(f"{end}Array"), box, end == "dst")
+    argument, members = _pitched(call)
+    for end in ("dst", "src") if members else ():
+        if members[f"{end}MemoryType"] == _ARRAY:
+            starts = members[f"{end}XInBytes"], members[f"{end}Y"], members.get(f"{end}Z", 0)
+            extent = members["WidthInBytes"], members["Height"], members.get("Depth", 1)
+            box = Box(*((start, start + size) for start, size in zip(starts, extent, strict=True)))
+            yield ArrayAccess(argument, members[f"{end}Array"], box, end == "dst")
 
 
 _newest: list[tuple[Call | None, tuple[Access, ...]]] = [(None, ())]
@@ -124,22 +188,38 @@ def _accesses(call: Call) -> Iterator[Access]:
         return _set(call)
     if call.name in BATCHES:
         return _copies(call)
-    return _copy(call) if _description(call) is None else _pitched_copy(call)
+    if call.name in BATCHES_OF_BOXES:
+        return _boxes(call)
+    found = _description(call)
+    if found is None:
+        return _copy(call)
+    return _set_by_node(call) if found.struct.startswith("CUDA_MEMSET") else _pitched_copy(call)
 
 
 def _set(call: Call) -> Iterator[Access]:
-    element = _element(call)
-    row = pitch = 0
+    argument, address, element = call.entry_point.index["dstDevice"], call.arg("dstDevice"), _element(call)
     if "N" in call.entry_point.index:
-        size = call.arg("N") * element
-        shape = _bytes(size)
-    else:
-        row, rows, pitch = call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch")
-        size = (rows - 1) * pitch + row if row and rows else 0
-        shape = f"{rows} rows of {row} bytes, {pitch} apart"
-    yield Access(
-        call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape, row, pitch
-    )
+        return _set_rows(argument, address, call.arg("N") * element, 1, 0)
+    return _set_rows(argument, address, call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch"))
+
+
+def _set_by_node(call: Call) -> Iterator[Access]:
+    found = _described(call)
+    if found is not None:
+        argument, members = found
+        row = members["width"] * members["elementSize"]
+        yield from _set_rows(argument, members["dst"], row, members["height"], members["pitch"])
+
+
+def _set_rows(argument: int, address: int, row: int, rows: int, pitch: int) -> Iterator[Access]:
+    """A set of one row does not use its pitch."""
+    if not row or not rows:
+        return
+    if rows == 1:
+        yield Access(argument, address, row, "device", True, "set", _bytes(row))
+        return
+    shape = f"{rows} rows of {row} bytes, {pitch} apart"
+    yield Access(argument, address, (rows - 1) * pitch + row, "device", True, "set", shape, row, pitch)
 
 
 def _element(call: Call) -> int:
@@ -187,6 +267,27 @@ def _copies(call: Call) -> Iterator[Access]:
             yield Access(index[name], address, size, "any", writes, "copy", _bytes(size))
 
 
+def _boxes(call: Call) -> Iterator[Access]:
+    """Between memory: "for pointer-to-pointer copies, the element size is considered to be 1" (CUDA Driver API, cuMemcpy3DBatchAsync). What
+    lies in arrays is left out."""
+    argument = call.entry_point.index["opList" if "opList" in call.entry_point.index else "op"]
+    data, layout = call.inputs.get(argument, b""), driver().structs["CUDA_MEMCPY3D_BATCH_OP"]
+    for at in range(0, len(data) - layout.bytes + 1, layout.bytes):
+        one = partial(driver().member, layout.name, data[at : at + layout.bytes])
+        row, rows, depth = (one(f"extent.{name}") for name in ("width", "height", "depth"))
+        if one("src.type") != _POINTER or one("dst.type") != _POINTER or not row or not rows or not depth:
+            continue
+        for end in ("dst", "src"):
+            if end == "src" and one("srcAccessOrder") != _IN_STREAM_ORDER:
+                continue
+            pitch = one(f"{end}.op.ptr.rowLength") or row
+            plane = pitch * (one(f"{end}.op.ptr.layerHeight") or rows)
+            size = (depth - 1) * plane + (rows - 1) * pitch + row
+            gaps = (row, pitch) if pitch > row and rows * depth > 1 else (0, 0)
+            start, shape = one(f"{end}.op.ptr.ptr"), _bytes(size)
+            yield Access(argument, start, size, "any", end == "dst", "copy", shape, *gaps, depth, plane)
+
+
 def _numbers(call: Call, parameter: str) -> list[int]:
     """The words of an array, as far as they are known."""
     data = call.inputs.get(call.entry_point.index[parameter], b"")
@@ -202,8 +303,8 @@ def _reads_in_order(call: Call) -> bool:
 
 
 def _pitched_copy(call: Call) -> Iterator[Access]:
-    argument, members = _description(call), _pitched(call)
-    if argument is None or not members:
+    argument, members = _pitched(call)
+    if not members:
         return
     row, rows, depth = members["WidthInBytes"], members["Height"], members.get("Depth", 1)
     for end in ("src", "dst"):
@@ -216,24 +317,54 @@ def _pitched_copy(call: Call) -> Iterator[Access]:
         start += members.get(f"{end}Z", 0) * plane
         size = (depth - 1) * plane + (rows - 1) * pitch + row
         shape = f"{rows} rows of {row} bytes, {pitch} apart" + (f", in {depth} planes" if depth > 1 else "")
-        yield Access(argument, start, size, side, end == "dst", "copy", shape, row, pitch)
+        yield Access(argument, start, size, side, end == "dst", "copy", shape, row, pitch, depth, plane)
 
 
-def _description(call: Call) -> int | None:
-    """Position of the struct that describes a pitched copy; None if there is none."""
+class _Description(NamedTuple):
+    """Of what a call does: a struct that begins at ``offset`` of what the parameter at ``argument`` points to."""
+
+    argument: int
+    struct: str
+    offset: int
+
+
+def _description(call: Call) -> _Description | None:
+    """None if there is none; so of a node that is no kernel, copy or set."""
     index = call.entry_point.index
-    return index.get("pCopy", index.get("copyParams"))
+    argument = next((index[name] for name in _DESCRIBE if name in index), None)
+    struct = None if argument is None else call.entry_point.parameters[argument].pointee
+    if argument is None or struct is None:
+        return None
+    if struct != "CUgraphNodeParams":
+        return _Description(argument, struct, 0)
+    kind = int.from_bytes(call.inputs.get(argument, b"\xff" * 4)[:4], "little")
+    if kind not in _WORKS:
+        return _Description(argument, "", 0)
+    offset, _, inner = driver().field(struct, _WORKS[kind])
+    return _Description(argument, inner, offset)
 
 
-def _pitched(call: Call) -> dict[str, int]:
-    """The members of the struct that describes a pitched copy; empty if there is none, or it is not known."""
-    argument = _description(call)
-    pointee = None if argument is None else call.entry_point.parameters[argument].pointee
-    if argument is None or pointee is None:
-        return {}
-    data = call.inputs.get(argument, b"")
-    layout = driver().structs[pointee]
-    return _members(layout, data) if len(data) >= layout.bytes else {}
+def _described(call: Call) -> tuple[int, dict[str, int]] | None:
+    """The members of that struct, and the parameter; None if they are not known."""
+    found = _description(call)
+    if found is None or not found.struct:
+        return None
+    data, layout = call.inputs.get(found.argument, b"")[found.offset :], driver().structs[found.struct]
+    least = layout.fields["kern"][0] if "kern" in layout.fields else layout.bytes
+    return (found.argument, _members(layout, data)) if len(data) >= least else None
+
+
+def node_kernel(call: Call) -> tuple[int, dict[str, int]] | None:
+    """If the call adds or changes a kernel node: the members of the struct that describes it, and the parameter."""
+    found = _description(call) if call.name in NODES else None
+    return _described(call) if found is not None and found.struct.startswith("CUDA_KERNEL") else None
+
+
+def _pitched(call: Call) -> tuple[int, dict[str, int]]:
+    """The members of the struct that describes a pitched copy, and the parameter; empty if there is none, or it is not known."""
+    found = _description(call)
+    copies = found is not None and found.struct.startswith("CUDA_MEMCPY")
+    return (_described(call) if copies else None) or (-1, {})
 
 
 def _members(layout: Struct, data: bytes) -> dict[str, int]:

@@ -18,7 +18,7 @@ from cuvet.model.current import NUMBERED_IN_CONTEXT
 from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import is_named
-from cuvet.model.objects import Allocation, Capture, Context, Graph, HostMemory, MemoryPool, Object, Stream
+from cuvet.model.objects import Allocation, Array, Capture, Context, Graph, HostMemory, MemoryPool, Object, Stream
 from cuvet.model.order import Clock, Order
 from cuvet.model.series import Series
 from cuvet.model.table import ObjectTable
@@ -327,7 +327,7 @@ class Model(ModelView):
         self.ledger.end(object)
         if object.parent is not None:
             object.parent.children.pop(object, None)
-        if isinstance(object, Allocation | HostMemory) and self.touches is not None:
+        if isinstance(object, Allocation | Array | HostMemory) and self.touches is not None:
             self.touches.end(object)
         if isinstance(object, Allocation):
             self.allocations.end(object)

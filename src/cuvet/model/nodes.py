@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 
 from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
@@ -10,6 +11,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.call import Call
 from cuvet.model.naming import member
 from cuvet.model.objects import Graph, GraphExec, GraphNode, Object
+from cuvet.model.touches import Memory, Touch
 from cuvet.model.view import ModelView
 
 _TYPES = {
@@ -33,6 +35,14 @@ TYPED = tuple(_TYPES)
 
 MEM_ALLOC, MEM_FREE, CONDITIONAL = 10, 11, 13
 """CU_GRAPH_NODE_TYPE_…"""
+
+MOST_NODES = 2000
+"""Of a graph of which the nodes are compared with each other."""
+MOST_COMPARED = 64
+"""Nodes that touch the same memory, of which each is compared with so many that were added before."""
+
+WAITING = frozenset({None, _TYPES["Host"], _TYPES["EventWait"], _TYPES["ExternalSemaphoresWait"], _TYPES["BatchMemOp"]})
+"""Types of nodes that may wait for what no call shows; None: a type that is not known."""
 
 
 def type_in_name(entry_point: str) -> int | None:
@@ -95,6 +105,37 @@ def in_circle(nodes: Iterable[Object]) -> bool:
     except CycleError:
         return True
     return False
+
+
+def unordered(graph: Graph) -> Iterator[tuple[Touch, Touch]]:
+    """What two of its nodes touch that no path of edges orders, one of them to write; for two nodes once, the one that was added later
+    second. None if its nodes or edges are not all known, or are too many to be compared."""
+    nodes = [node for node in graph.children if isinstance(node, GraphNode)]
+    known = graph.created_by is not None and graph.created_by.name == "cuGraphCreate" and not graph.captured
+    if not known or graph.edges_unknown or graph.waits or len(nodes) > MOST_NODES:
+        return
+    if any(node.touches is None for node in nodes) or in_circle(nodes):
+        return
+    before = _before(nodes)
+    by_memory: defaultdict[Memory, list[tuple[GraphNode, Touch]]] = defaultdict(list)
+    told: set[tuple[Object, Object]] = set()
+    for node in nodes:
+        for touch in node.touches or ():
+            for other, first in by_memory[touch.memory][-MOST_COMPARED:]:
+                ordered = other is node or other in before[node] or node in before[other]
+                if not ordered and (other, node) not in told and touch.collides(first):
+                    told.add((other, node))
+                    yield first, touch
+            by_memory[touch.memory].append((node, touch))
+
+
+def _before(nodes: Iterable[GraphNode]) -> Mapping[Object, Set[Object]]:
+    """Of each node those that paths of edges lead from."""
+    waiting: dict[Object, set[Object]] = {node: {other for other in node.waits_for if other.alive} for node in nodes}
+    before: dict[Object, set[Object]] = {}
+    for node in TopologicalSorter(waiting).static_order():
+        before[node] = set().union(*({other, *before[other]} for other in waiting.get(node, ())))
+    return before
 
 
 def leaves_memory(graph: Graph) -> bool:

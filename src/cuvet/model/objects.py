@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
@@ -135,15 +136,17 @@ class Capture:
     """Memory that was allocated in it and not freed in it."""
     touches: Touches | None = None
     """What its nodes touch, if races are looked for."""
-    uncertain: bool = False
-    """Its nodes may wait for what no call shows, or the program set what they depend on: their order is not known."""
+    waits: bool = False
+    """Its nodes may wait for what no call shows."""
+    rearranged: bool = False
+    """The program set what its nodes depend on."""
 
     def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
         """Whether the captured work at ``position`` comes, or may come, before what ``stream`` captures now."""
         number, work = position
         reached = self.reached.get(stream, {})
         known = any(other.number == number and count >= work for other, count in reached.items())
-        return known or number == stream.number or self.uncertain
+        return known or number == stream.number or self.waits or self.rearranged
 
     @property
     def unjoined(self) -> tuple[Stream, ...]:
@@ -221,6 +224,15 @@ class HostMemory(Object):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class Array(Object):
+    """A CUarray: memory that has no address."""
+
+    @property
+    def end(self) -> int:
+        return self.handle
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class MipmappedArray(Object):
     """``levels``: how many it has; 0 if that is not known."""
 
@@ -267,8 +279,23 @@ class Graph(Object):
     """It released references to a user object that it was never given."""
     conditions: dict[int, Call] = field(default_factory=dict)
     """Conditional handles that were made for it, each with the call that did."""
-    touches: tuple[Touch, ...] = ()
-    """What its captured nodes touch, as far as that is known."""
+    captured_touches: tuple[Touch, ...] = ()
+    """What its nodes touch that no call added, as far as that is known."""
+    waits: bool = False
+    """Its nodes may wait for what no call shows, so that their order is not known."""
+    edges_unknown: bool = False
+    """Some of its edges lead from or to nodes that are not known."""
+
+    @property
+    def touches(self) -> dict[Object | None, tuple[Touch, ...]]:
+        """What its nodes touch, by node as far as calls added them."""
+        nodes = (node for node in self.children if isinstance(node, GraphNode))
+        return {None: self.captured_touches, **{node: node.touches for node in nodes if node.touches is not None}}
+
+    @property
+    def all_touches(self) -> tuple[Touch, ...]:
+        """Those of all its nodes."""
+        return tuple(chain.from_iterable(self.touches.values()))
 
     @property
     def unique(self) -> bool:
@@ -290,6 +317,8 @@ class GraphNode(Object):
     original: Object | None = None
     waits_for: set[Object] = field(default_factory=set)
     events: tuple[Event, ...] = ()
+    touches: tuple[Touch, ...] | None = None
+    """What it touches, as far as that is known; None if no call added it."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -318,10 +347,17 @@ class GraphExec(Object):
     """A launch certainly leaves memory allocated."""
     holds: Call | None = None
     """The launch of which memory is still allocated, as far as that is certain."""
-    touches: tuple[Touch, ...] = ()
-    """What its nodes touch, as far as that is known."""
+    touches_of: dict[Object | None, tuple[Touch, ...]] = field(default_factory=dict)
+    """As ``Graph.touches``."""
+    waits: bool = False
+    """As ``Graph.waits``."""
     clock: Clock | None = None
     """Work that is done when ``last_launch`` is; None: not known."""
+
+    @property
+    def touches(self) -> tuple[Touch, ...]:
+        """What its nodes touch, as far as that is known."""
+        return tuple(chain.from_iterable(self.touches_of.values()))
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -337,6 +373,7 @@ class LibraryObject(Object):
 
 
 CLASSES: dict[Kind, type[Object]] = {
+    Kind.ARRAY: Array,
     Kind.STREAM: Stream,
     Kind.EVENT: Event,
     Kind.MEMORY_POOL: MemoryPool,

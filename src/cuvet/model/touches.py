@@ -11,11 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from cuvet.model.accesses import Box
 from cuvet.model.call import Call
-from cuvet.model.objects import Allocation, Function, HostMemory, Stream
+from cuvet.model.objects import Allocation, Array, Function, HostMemory, Stream
 from cuvet.model.order import Before, Order
 
-Memory = Allocation | HostMemory
+Memory = Allocation | HostMemory | Array
+
+
+def is_shared(memory: Memory) -> bool:
+    """Whether the host reaches it as well as the device."""
+    return isinstance(memory, HostMemory) or (isinstance(memory, Allocation) and memory.variant == "managed")
+
 
 MOST = 4096
 """Accesses of one memory that are remembered of a stream; of more, the oldest are forgotten."""
@@ -31,7 +38,8 @@ class Touch:
 
     ``writes`` None: it reads or writes. ``row``: only so many bytes of each ``pitch`` are touched. ``argument``: the parameter that says
     so. ``launch``: the function, and its arguments but for those that point to memory. ``atomic``: as one operation, which others of the
-    kind may come between. ``begins``: what is touched begins at ``start``, although the code is not known.
+    kind may come between. ``begins``: what is touched begins at ``start``, although the code is not known. ``life``:
+    ``allocates`` or ``frees``, of a node that does so with the memory. ``box``: of an array, where there.
     """
 
     memory: Memory
@@ -44,6 +52,8 @@ class Touch:
     launch: tuple[Function, bytes] | None = None
     atomic: bool = False
     begins: bool = False
+    life: str = ""
+    box: Box | None = None
     node: Call | None = field(default=None, compare=False)
     """Of work in a graph: the call that was captured."""
 
@@ -54,6 +64,8 @@ class Touch:
         the places where data begins: what begins there too collides."""
         if (not self.writes and not other.writes) or (self.atomic and other.atomic):
             return False
+        if self.box is not None and other.box is not None:
+            return self.box.overlaps(other.box)
         if self.end is None or other.end is None:
             if self.writes is None or other.writes is None:
                 begins = (self.begins or other.begins) and self.start == other.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from struct import unpack_from
 from typing import Protocol
@@ -12,10 +13,20 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.kernels import Dimensions
 from cuvet.kernels.thread import Span
 from cuvet.kernels.use import ANY, KernelUse
-from cuvet.model.accesses import BATCHES, COPIES, SETS, accesses
+from cuvet.model.accesses import (
+    BATCHES,
+    BATCHES_OF_BOXES,
+    COPIES,
+    NODES,
+    SETS,
+    Access,
+    accesses,
+    array_accesses,
+    node_kernel,
+)
 from cuvet.model.call import Arguments, Call
 from cuvet.model.naming import member
-from cuvet.model.objects import Function, GraphExec, Object
+from cuvet.model.objects import Array, Function, GraphExec, Object
 from cuvet.model.touches import Memory, Touch
 from cuvet.model.view import ModelView
 
@@ -23,9 +34,11 @@ SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
 """Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
 Driver API, cuMemcpyPeer): they race with nothing."""
 
+_FREES = "cuMemFreeAsync"
 _LAUNCHED = (Kind.FUNCTION, Kind.KERNEL, Kind.GRAPH_EXEC)
 _AXES = ("X", "Y", "Z")
 _WORD = 8
+_MOST_PLANES = 64
 
 
 class Kernels(Protocol):
@@ -49,8 +62,13 @@ class Kernels(Protocol):
 @cache
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
-    copies = (COPIES | SETS | BATCHES) - SERIALIZED
+    copies = (COPIES | SETS | BATCHES | BATCHES_OF_BOXES) - SERIALIZED
     return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=_LAUNCHED)
+
+
+def touches_in_capture(entry_point: EntryPoint) -> bool:
+    """Whether ``touched`` looks at calls of the entry point that add nodes to a capture: these may free memory of the graph too."""
+    return entry_point.name == _FREES or touches_memory(entry_point)
 
 
 def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
@@ -58,27 +76,59 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
     after the other."""
     asked, found = _newest[0]
     if asked is not call:
-        if call.entry_point.name in COPIES | SETS | BATCHES:
+        if call.entry_point.name in COPIES | SETS | BATCHES | BATCHES_OF_BOXES:
             found = tuple(_copied(call, model))
+        elif call.name in NODES:
+            found = _of_node(call, model)
+        elif call.name == _FREES:
+            memory = memory_at(model, call.arg("dptr"))
+            found = () if memory is None else (life(memory, "frees"),)
         elif call.arguments is not None:
             found = tuple(_used(call, model))
         else:
-            executable = _launched(call, model)
+            executable = launched(call, model)
             nodes = executable.touches if isinstance(executable, GraphExec) else ()
             found = tuple(touch for touch in nodes if touch.memory.alive)
         _newest[0] = call, found
     return found
 
 
+def life(memory: Memory, what: str) -> Touch:
+    """Of work that allocates or frees it."""
+    return Touch(memory, memory.handle, memory.end, True, life=what)
+
+
 _newest: list[tuple[Call | None, tuple[Touch, ...]]] = [(None, ())]
+
+
+def _of_node(call: Call, model: ModelView) -> tuple[Touch, ...]:
+    """What the node touches that the call adds or changes."""
+    found = _copied(call, model) if node_kernel(call) is None else _used(call, model)
+    return tuple(dict.fromkeys(replace(touch, argument=None, node=call) for touch in found))
 
 
 def _copied(call: Call, model: ModelView) -> Iterator[Touch]:
     for access in accesses(call):
         memory = memory_at(model, access.address)
-        if memory is not None:
-            end = access.address + access.size
-            yield Touch(memory, access.address, end, access.writes, access.argument, access.row, access.pitch)
+        if memory is None:
+            continue
+        for start, end in _parts(access):
+            yield Touch(memory, start, end, access.writes, access.argument, access.row, access.pitch)
+    for part in array_accesses(call):
+        array = model.find(Kind.ARRAY, part.array)
+        if isinstance(array, Array) and array.alive:
+            yield Touch(array, array.handle, None, part.writes, part.argument, box=part.box)
+
+
+def _parts(access: Access) -> Iterator[tuple[int, int]]:
+    """Its planes, if other rows lie between them: of many, the first ones and the last."""
+    size = access.size - (access.planes - 1) * access.plane
+    if access.planes == 1 or access.plane - size < max(access.pitch, 1):
+        yield access.address, access.address + access.size
+        return
+    for number in (*range(min(access.planes, _MOST_PLANES) - 1), access.planes - 1):
+        start = access.address + number * access.plane
+        yield start, start + size
 
 
 def memory_at(model: ModelView, address: int) -> Memory | None:
@@ -90,7 +140,7 @@ def memory_at(model: ModelView, address: int) -> Memory | None:
 def _used(call: Call, model: ModelView) -> Iterator[Touch]:
     """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to. A kernel that may wait for
     other work is ordered with it in a way that no call shows."""
-    function, arguments = _launched(call, model), call.arguments
+    function, arguments = launched(call, model), call.arguments
     if not isinstance(function, Function) or arguments is None:
         return
     pointers = _pointers(arguments, model)
@@ -113,7 +163,12 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
             yield Touch(memory, start, None, writes, argument, launch=launch, atomic=atomic)
 
 
-def _launched(call: Call, model: ModelView) -> Object | None:
+def launched(call: Call, model: ModelView) -> Object | None:
+    """The kernel or executable graph that the call launches, or the kernel of the node that it adds or changes; None of another call."""
+    node = node_kernel(call)
+    if node is not None:
+        handle = node[1]["func"] or node[1].get("kern", 0)
+        return model.find(Kind.FUNCTION, handle) if handle else None
     named = (model.object_named(call, role) for role in call.entry_point.roles if role.verb is Verb.LAUNCHES)
     return next(named, None)
 
@@ -167,6 +222,10 @@ def _spans(call: Call, model: ModelView, function: Function, arguments: Argument
 
 def _dimensions(call: Call, name: str) -> Dimensions | None:
     """Of a launch, from its parameters or from the struct that describes it; None if that is not known."""
+    node = node_kernel(call)
+    if node is not None:
+        x, y, z = (node[1][f"{name}{axis}"] for axis in _AXES)
+        return x, y, z
     index = call.entry_point.index
     if f"{name}X" in index:
         x, y, z = (call.arg(f"{name}{axis}") for axis in _AXES)

@@ -12,6 +12,7 @@ from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import role_on, words_named
 from cuvet.model.objects import Allocation, Capture, Context, GraphExec, HostMemory, MemoryPool, Object, Stream
 from cuvet.model.order import AfterLaunch, Before
+from cuvet.model.touches import is_shared
 
 if TYPE_CHECKING:
     from cuvet.model.ledger import Ledger
@@ -305,8 +306,7 @@ class ModelView:
         if launch is None:
             return False
         use = None if self.kernels is None else self.kernels.use(launch[0])
-        memory = access.touch.memory
-        return use.tells if use is not None else isinstance(memory, HostMemory) or memory.variant == "managed"
+        return use.tells if use is not None else is_shared(access.touch.memory)
 
     def races(self, call: Call, stream: Stream, touches: Sequence[Touch]) -> Iterator[tuple[Touch, Access]]:
         """What races with the work of ``call``, which ``stream`` is about to be given and which touches this memory; nothing unless races

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cuvet.catalog.roles import Verb
-from cuvet.model import Call, Function, ModelView, Object, Stream
+from cuvet.model import Call, Function, ModelView, Stream
+from cuvet.model.accesses import NODES, Box, accesses, node_kernel
 from cuvet.model.touches import Access, Touch
-from cuvet.model.touching import parameters_into
+from cuvet.model.touching import launched, parameters_into
 from cuvet.rules.rule import CallRule, Violation
 
 
@@ -31,7 +31,7 @@ def race(
     """The work of ``call``, on ``stream``, races with that of ``access``. Of a launched graph, its node is named."""
     memory, other, first = touch.memory, access.stream, access.touch
     this, that = _of_graph(call, touch, model), _of_graph(access.call, first, model)
-    nodes = ((f"{work(node, model)} was captured", node) for node in (first.node, touch.node) if node is not None)
+    nodes = ((f"{work(node, model)} {was_made(node)}", node) for node in (first.node, touch.node) if node is not None)
     return Violation(
         rule=rule,
         message=f"{this} {does(touch)} {memory.name} on {stream.name} while {that} {does(first)} it on {other.name}, "
@@ -52,36 +52,48 @@ def _of_graph(call: Call, touch: Touch, model: ModelView) -> str:
     """The work of the call; of a launch of a graph, its node that touches the memory."""
     if touch.node is None:
         return work(call, model)
-    executable = _launched(call, model)
+    executable = launched(call, model)
     return work(touch.node, model) + (f" in {executable.name}" if executable is not None else "")
 
 
 def work(call: Call, model: ModelView) -> str:
     """``kernel saxpy``, or the name of the function that was called."""
-    function = _launched(call, model)
+    function = launched(call, model)
     name = (
         ""
         if not isinstance(function, Function)
         else (model.kernels and model.kernels.name(function)) or function.symbol
     )
-    return f"kernel {name}" if name else call.asked
+    return f"kernel {name}" if name else _node(call) or call.asked
 
 
-def _launched(call: Call, model: ModelView) -> Object | None:
-    """The kernel or executable graph that the call launches; None of another call."""
-    for role in call.entry_point.roles:
-        if role.verb is Verb.LAUNCHES:
-            return model.object_named(call, role)
-    return None
+def _node(call: Call) -> str:
+    """``memset node``, if the call adds or changes a node of a graph; else nothing."""
+    if call.name not in NODES:
+        return ""
+    if node_kernel(call) is not None:
+        return "kernel node"
+    return "memset node" if any(each.work == "set" for each in accesses(call)) else "memcpy node"
+
+
+def was_made(node: Call) -> str:
+    """How the node of a graph came to be that this call made: "was captured"."""
+    if node.entry_point.api != "driver":
+        return "was called"
+    if node.name not in NODES:
+        return "was captured"
+    return "was changed" if node.name.endswith("SetParams") else "was added"
 
 
 def does(touch: Touch) -> str:
     """What the work does with the memory: a verb."""
-    return {True: "writes", False: "reads", None: "uses"}[touch.writes]
+    return touch.life or {True: "writes", False: "reads", None: "uses"}[touch.writes]
 
 
 def extent(touch: Touch) -> str:
     """Which bytes of its memory: ``bytes 0 to 15 of device-memory#1``."""
+    if touch.box is not None:
+        return f"{_box(touch.box)} of {touch.memory.name}"
     memory, start = touch.memory, touch.start - touch.memory.handle
     if touch.end is None:
         return f"{memory.name} from byte {start} on (how far is not known)"
@@ -90,9 +102,15 @@ def extent(touch: Touch) -> str:
     return f"{f'bytes {start} to {last}' if last > start else f'byte {start}'} of {memory.name}{rows}"
 
 
+def _box(box: Box) -> str:
+    parts = zip(("byte", "row", "layer"), box, strict=True)
+    each = [f"{noun}s {first} to {end - 1}" if end - first > 1 else f"{noun} {first}" for noun, (first, end) in parts]
+    return f"{each[0]} of {each[1]} in {each[2]}" if box.layers != (0, 1) else f"{each[0]} of {each[1]}"
+
+
 def through(call: Call, touch: Touch, model: ModelView) -> str:
     """`` through argument 1 (float*)``: the parameters of the kernel that point into the memory; else nothing."""
-    function, numbers = _launched(call, model), parameters_into(call, touch.memory)
+    function, numbers = launched(call, model), parameters_into(call, touch.memory)
     if not numbers:
         return ""
     types = model.kernels.parameters(function) if isinstance(function, Function) and model.kernels else ()

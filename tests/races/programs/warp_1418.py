@@ -1,4 +1,4 @@
-# --races-of-graphs https://github.com/NVIDIA/warp/issues/1418
+# --races https://github.com/NVIDIA/warp/issues/1418
 # In a capture on two streams, memory of the graph is freed on the branch that does not wait for the branch that reads it.
 main, side = cu.cuStreamCreate(1), cu.cuStreamCreate(1)
 forked, joined = cu.cuEventCreate(2), cu.cuEventCreate(2)
@@ -11,7 +11,7 @@ cu.cuStreamWaitEvent(side, forked, 0)
 cu.cuMemcpyDtoDAsync(out, memory, 4096, side)  # other
 cu.cuEventRecord(joined, side)
 if racy:
-    cu.cuMemFreeAsync(memory, main)  # found
+    cu.cuMemFreeAsync(memory, main)  # found: [race-in-graph]
     cu.cuStreamWaitEvent(main, joined, 0)
 else:
     cu.cuStreamWaitEvent(main, joined, 0)

@@ -67,7 +67,7 @@ def _into(model: Model, call: Call, handle: int) -> None:
 def rearrange(model: Model, call: Call, outcome: Outcome) -> None:
     stream = _stream(model, call)
     if stream is not None and stream.capture is not None:
-        stream.capture.uncertain = True
+        stream.capture.rearranged = True
 
 
 def adds_to(model: Model, capture: Capture, graph: Graph) -> None:

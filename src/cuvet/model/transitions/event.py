@@ -60,7 +60,7 @@ def wait(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         else:
             model.order.wait(stream, None)  # it was recorded again unseen, or this wait would have failed
     elif stream.capture is not None:
-        model.graphs_wait = stream.capture.uncertain = True
+        stream.capture.waits = True
         if event is not None and parameter(call, "Flags") & EXTERNAL:
             stream.capture.events.append(event)
     elif event is None or event.external or event.interprocess or (event.recorded_by and event.clock is None):

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import driver
 from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.accesses import NODES
 from cuvet.model.call import CRASH
-from cuvet.model.naming import member
+from cuvet.model.naming import member, words_named
 from cuvet.model.nodes import (
     CONDITIONAL,
     MEM_ALLOC,
     MEM_FREE,
     TYPED,
+    WAITING,
     edges_named,
     frees_before,
     frees_memory,
@@ -25,7 +27,8 @@ from cuvet.model.nodes import (
     type_added,
     was_added,
 )
-from cuvet.model.objects import Capture, Event, Graph, GraphExec, GraphNode, Object
+from cuvet.model.objects import Capture, Event, Function, Graph, GraphExec, GraphNode, Object
+from cuvet.model.touching import launched, touched
 from cuvet.model.transitions.capture import adds_to
 from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles, returned_by, written_by
@@ -53,14 +56,33 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     model.graphs_allocate |= node_type == MEM_ALLOC
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if not isinstance(graph, Graph):
+        model.graphs_wait |= node_type in WAITING
         return
     graph.allocates |= node_type in (MEM_ALLOC, MEM_FREE)
     graph.conditional |= node_type == CONDITIONAL
     if call.name == "cuGraphAddMemFreeNode":
         graph.frees[call.arg("dptr")] = call
+    dependencies = nodes_named(call, model, "dependencies")
+    graph.edges_unknown |= None in dependencies or len(dependencies) < parameter(call, "numDependencies")
+    touches, waits = _of_node(model, call)
+    graph.waits |= waits or node_type in WAITING
     if isinstance(node, GraphNode):
         node.events = _events_named(model, call, graph)
-        node.waits_for = {other for other in nodes_named(call, model, "dependencies") if other is not None}
+        node.waits_for = {other for other in dependencies if other is not None}
+        node.touches = touches
+
+
+def _of_node(model: Model, call: Call) -> tuple[tuple[Touch, ...], bool]:
+    """What the node touches that the call adds or changes, as far as it is known, and whether it may wait for what no call shows."""
+    for role in call.entry_point.roles:
+        if role.kind is Kind.GRAPH and role.parameter != "hGraph" and words_named(call, role):
+            child = model.object_named(call, role)
+            return (child.all_touches, child.waits) if isinstance(child, Graph) else ((), True)
+    if model.touches is None or call.name not in NODES:
+        return (), False
+    kernel = launched(call, model)
+    use = model.kernels.use(kernel) if model.kernels is not None and isinstance(kernel, Function) else None
+    return touched(call, model), use is not None and use.waits
 
 
 def _events_named(model: Model, call: Call, graph: Graph) -> tuple[Event, ...]:
@@ -112,7 +134,8 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.original = original
         made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
-        made.touches = original.touches
+        made.captured_touches = original.all_touches
+        made.waits = original.waits
 
 
 @after_roles("cuGraphNodeFindInClone")
@@ -138,8 +161,9 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         graph.allocates |= capture.allocates
         graph.captured_unfreed |= bool(capture.unfreed)
         if capture.begun_by.name == "cuStreamBeginRecaptureToGraph":
-            graph.touches = ()
-        graph.touches += () if capture.touches is None else capture.touches.of_nodes()
+            graph.captured_touches = ()
+        graph.captured_touches += () if capture.touches is None else capture.touches.of_nodes()
+        graph.waits |= capture.waits
 
 
 def _ended_capture(model: Model, call: Call) -> Capture | None:
@@ -167,30 +191,17 @@ def launch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
             forget_held(model)
         found.last_launch, found.stream = call, stream
         found.holds = call if found.leaves_memory else None
-    if model.graphs_wait and stream is not None:
+    waits = model.graphs_wait or not isinstance(found, GraphExec) or found.waits
+    if waits and stream is not None:
         model.order.doubt(stream)
 
 
 @after_roles("cuGraphLaunch")
-def launched(model: Model, call: Call, outcome: Outcome) -> None:
+def follow_launch(model: Model, call: Call, outcome: Outcome) -> None:
     """The next launch comes after this one, on whatever stream."""
     found = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH_EXEC)
     if isinstance(found, GraphExec):
         found.clock = model.order.record(found.stream)
-
-
-@after_roles(
-    "cuGraphAddEventWaitNode",
-    "cuGraphEventWaitNodeSetEvent",
-    "cuGraphExecEventWaitNodeSetEvent",
-    "cuGraphAddHostNode",
-    "cuGraphAddBatchMemOpNode",
-    "cuGraphAddExternalSemaphoresWaitNode",
-    "cuGraphAddNode",
-)
-def add_wait(model: Model, call: Call, outcome: Outcome) -> None:
-    """From now on a launched graph may wait for what no call shows."""
-    model.graphs_wait = True
 
 
 @after_roles("cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams")
@@ -200,7 +211,7 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
         made.types, made.unique = node_types(graph), graph.unique
-        made.touches = _touches(model, graph)
+        _follow(model, made, graph)
         made.leaves_memory = leaves_memory(graph) and not frees_before(made)
 
 
@@ -210,25 +221,47 @@ def update(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(found, GraphExec):
         found.events = graph.events if isinstance(graph, Graph) else ()
-        found.touches = _touches(model, graph) if isinstance(graph, Graph) else ()
+        if isinstance(graph, Graph):
+            _follow(model, found, graph)
+            found.touches_of = {None: graph.all_touches} if found.touches_of else {}
+        else:
+            found.touches_of = {}
 
 
-def _touches(model: Model, graph: Graph) -> tuple[Touch, ...]:
-    """What a launch of the graph touches; nothing that can be judged if its nodes may wait for what no call shows."""
-    return () if graph.unique or model.graphs_wait else graph.touches
+def _follow(model: Model, executable: GraphExec, graph: Graph) -> None:
+    """What its launches touch; nothing that can be judged if its nodes may wait for what no call shows."""
+    executable.waits = graph.waits
+    unknown = graph.unique or graph.waits or model.graphs_wait
+    executable.touches_of = {} if unknown else graph.touches
 
 
 @after_roles(*_CHANGE_NODES)
 def change_node(model: Model, call: Call, outcome: Outcome) -> None:
-    """What the node touches now is not followed: of the graph, and of all graphs if it is not known which, nothing is known any more."""
+    """Of a graph of which it is not known which node is changed, or to what, nothing is known any more; of all graphs, if it is not known
+    which."""
+    node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
     if "hGraphExec" in call.entry_point.index:
-        changed = [model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)]
+        executable = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
+        if isinstance(executable, GraphExec):
+            _change_in_executable(model, call, executable, node)
+        return
+    several = model.objects(Kind.GRAPH) if node is None or node.parent is None else [node.parent]
+    graphs = [each for each in several if isinstance(each, Graph)]
+    if isinstance(node, GraphNode) and node.touches is not None:
+        node.touches, waits = _of_node(model, call)
+        graphs[0].waits |= waits
+        return
+    for each in graphs:
+        each.captured_touches = ()
+
+
+def _change_in_executable(model: Model, call: Call, executable: GraphExec, node: Object | None) -> None:
+    touches, waits = _of_node(model, call)
+    executable.waits |= waits
+    if node is None or node not in executable.touches_of or waits:
+        executable.touches_of = {}
     else:
-        node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
-        changed = [*model.objects(Kind.GRAPH)] if node is None or node.parent is None else [node.parent]
-    for each in changed:
-        if isinstance(each, Graph | GraphExec):
-            each.touches = ()
+        executable.touches_of[node] = touches
 
 
 @after_roles("cuGraphExecNodeSetParams", "cuGraphExecEventRecordNodeSetEvent", "cuGraphExecEventWaitNodeSetEvent")

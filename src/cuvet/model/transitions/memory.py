@@ -8,10 +8,12 @@ from cuvet.catalog import driver
 from cuvet.catalog.results import INVALID_CONTEXT, INVALID_VALUE, NOT_FOUND, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import Allocation, MemoryPool
+from cuvet.model.touching import life
 from cuvet.model.transitions.graph import forget_held
 from cuvet.model.transitions.object import output, owner, parameter
 from cuvet.model.transitions.pool import with_access
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles, returned_by
+from cuvet.model.transitions.stream import touch_in_capture
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
@@ -38,6 +40,7 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if stream is not None and stream.capture is not None:
         allocation.capture = stream.capture
         stream.capture.unfreed.add(allocation)
+        touch_in_capture(model, call, stream, stream.capture, (life(allocation, "allocates"),))
     if variant == STREAM_ORDERED:
         _order(model, call, allocation, stream)
     model.ledger.begin(allocation, call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
 from cuvet.model.objects import Allocation, Capture, Event, Function, Stream
 from cuvet.model.order import is_work
-from cuvet.model.touches import Touches
-from cuvet.model.touching import SERIALIZED, touched, touches_memory
+from cuvet.model.touches import Touch, Touches
+from cuvet.model.touching import SERIALIZED, touched, touches_in_capture, touches_memory
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
 from cuvet.model.transitions.registry import after_roles, for_role, written_by
@@ -75,12 +76,16 @@ def touch_memory(model: Model, call: Call, stream: Stream) -> None:
         model.touches.tell(call)
 
 
-def touch_in_capture(model: Model, call: Call, stream: Stream, captured: Capture) -> None:
-    """The node that was captured on ``stream`` is remembered with what it touches."""
-    if model.touches is not None and touches_memory(call.entry_point):
-        captured.touches = captured.touches or Touches()
-        position = (stream.number, captured.works[stream])
-        captured.touches.add(call, stream, touched(call, model), position)
+def touch_in_capture(
+    model: Model, call: Call, stream: Stream, captured: Capture, touches: Sequence[Touch] | None = None
+) -> None:
+    """The node that was captured on ``stream`` is remembered with what it touches; ``touches``: if the call does not tell that yet."""
+    if model.touches is None:
+        return
+    if touches is None:
+        touches = touched(call, model) if touches_in_capture(call.entry_point) else ()
+    captured.touches = captured.touches or Touches()
+    captured.touches.add(call, stream, touches, (stream.number, captured.works[stream]))
 
 
 def forget_touches(model: Model) -> None:
@@ -107,7 +112,7 @@ def doubt(model: Model, call: Call, outcome: Outcome) -> None:
     """The stream waits for something that no call shows, or lets the host know how far it is."""
     stream = model.stream_on(call)
     if stream is not None and stream.capture is not None:
-        model.graphs_wait = stream.capture.uncertain = True
+        stream.capture.waits = True
     elif stream is not None:
         model.order.doubt(stream)
         if stream.timeline is not None:

@@ -6,7 +6,7 @@ from cuvet.model.objects import GraphExec
 from cuvet.model.touches import Touch
 from cuvet.rules.lifecycle import ending
 from cuvet.rules.rule import CallRule, Violation
-from cuvet.rules.works import work
+from cuvet.rules.works import was_made, work
 
 _MAY_COME_BACK = frozenset({"mapped", "ipc", "global", "imported"})
 """Variants of memory that a program may give the same address again."""
@@ -82,13 +82,13 @@ cu.cuStreamSynchronize(stream)
             memory, node = touch.memory, touch.node
             if memory.destroyed_by is None or node is None:
                 continue
-            what, how = work(node, model), ending(memory.destroyed_by)
+            what, how, made = work(node, model), ending(memory.destroyed_by), was_made(node)
             yield Violation(
                 rule=cls,
-                message=f"{what} in {launched.name} has the address of {memory.name}, which was {how} after it was captured",
+                message=f"{what} in {launched.name} has the address of {memory.name}, which was {how} after it {made}",
                 objects=(memory, launched),
                 argument=call.entry_point.index["hGraph"],
-                earlier=((f"{what} was captured", node),),
+                earlier=((f"{what} {made}", node),),
             )
 
 

@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
-from cuvet.model import HostMemory, ModelView
+from cuvet.model import ModelView
 from cuvet.model.accesses import COPIES, accesses
-from cuvet.model.touches import Access, Memory, Touch
+from cuvet.model.touches import Access, Touch, is_shared
 from cuvet.model.touching import memory_at
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import TouchRule, Violation
@@ -140,15 +140,11 @@ cu.cuMemFree(memory)
     def explain(cls, address: int, writes: bool, model: ModelView) -> Violation | None:
         """What is wrong with reading or writing at ``address`` now; None if nothing is."""
         memory = memory_at(model, address)
-        if memory is None or not _is_shared(memory):
+        if memory is None or not is_shared(memory):
             return None
         touch = Touch(memory, address, address + 1, writes)
         access = next((each for each in model.in_use(touch) if not _is_synchronous(each, model)), None)
         return None if access is None else _race(touch, access)
-
-
-def _is_shared(memory: Memory) -> bool:
-    return isinstance(memory, HostMemory) or memory.variant == "managed"
 
 
 def _is_synchronous(access: Access, model: ModelView) -> bool:
@@ -156,7 +152,7 @@ def _is_synchronous(access: Access, model: ModelView) -> bool:
     if access.call.name not in COPIES:
         return False
     ends = [memory_at(model, each.address) for each in accesses(access.call)]
-    return all(memory is None or _is_shared(memory) for memory in ends)
+    return all(memory is None or is_shared(memory) for memory in ends)
 
 
 def _race(touch: Touch, access: Access) -> Violation:
