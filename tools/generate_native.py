@@ -22,6 +22,7 @@ from cuvet.catalog import (
 )
 from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.apis import LIBRARIES, SHARED_OBJECTS
+from cuvet.catalog.authored.libraries.accessed import accessed, held
 from cuvet.catalog.hot import FOLLOWED
 from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_DESCRIPTORS, LIBRARY_HANDLES, NOT_SHARED_BETWEEN_THREADS, OF_CONTEXT
 from cuvet.device import protocol, waiting
@@ -69,6 +70,7 @@ WAITS_UNSEEN = {
 WORK = {Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES}
 BOXES = {"cuMemcpy3DBatchAsync": {"opList": "numOps"}}
 """Arrays of structs that no role speaks of, and what counts their elements."""
+GROUPS = {Verb.BEGINS_GROUP, Verb.ENDS_GROUP}
 WORKS_UNSEEN = {"cuLaunchCooperativeKernelMultiDevice"}
 """Structs in an array say what they launch."""
 TOUCHED = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.GRAPH, Kind.GRAPH_NODE, Kind.GRAPH_EXEC}
@@ -331,7 +333,8 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
         flags.append("RESETS_WORKSPACE")
     if is_quick(row, before, after):
         flags.append("QUICK")
-    if any(role.verb in WORK and action_of(role, BEFORE) in ("TOUCHES", "STREAM") for role in entry_point.roles):
+    works = any(role.verb in WORK and action_of(role, BEFORE) in ("TOUCHES", "STREAM") for role in entry_point.roles)
+    if works or accessed(entry_point) or held(entry_point) or any(role.verb in GROUPS for role in entry_point.roles):
         flags.append("WORK")
     return flags
 

@@ -40,7 +40,7 @@ MADE = {Verb.CREATES, Verb.RETURNS}
 
 def roles(library: Catalog) -> Iterator[tuple[EntryPoint, Role, Parameter]]:
     for entry in library.entry_points:
-        for role in entry.roles:
+        for role in (role for role in entry.roles if role.parameter):
             yield entry, role, entry.parameters[entry.index[role.parameter]]
 
 

@@ -47,6 +47,8 @@ class Judge:
         self.unexplained = Failures()
         self._findings = findings
         self._clock = clock
+        self._inside_until: dict[int, float] = {}
+        """By thread: the ticks at which the last call of a library returned of which it is known what it touches."""
         self._told_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
 
@@ -57,6 +59,7 @@ class Judge:
         if failed is not None:
             self._note_failure(call, failed, self._clock.ns(record.returned) - call.time_ns)
         of_library = call.entry_point.api != "driver"
+        call.inner = not of_library and record.entered < self._inside_until.get(record.thread, 0)
         explained = not of_library and record.entered < self._told_until.get(record.thread, 0)
         touches = model.touches is not None and touches_memory(call.entry_point)
         if not explained and (is_notable(record) or of_library or touches):
@@ -66,6 +69,8 @@ class Judge:
             call.outcome = _SUCCESS
         if not explained and failed is not None:
             explained = self._explain(model, call, outcome)
+        if touches and of_library and outcome.status == 0:
+            self._inside_until[record.thread] = record.returned
         if of_library and explained:  # what goes wrong inside follows from it
             self._told_until[record.thread] = record.returned or math.inf
         if not explained and failed is not None:

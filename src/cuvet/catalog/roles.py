@@ -61,6 +61,9 @@ class Verb(Enum):
     """Makes this context current; in the runtime API, the primary context of this device."""
     SETS_STREAM = "sets stream"
     """The library object that ``parent`` names enqueues on this stream from now on."""
+    BEGINS_GROUP = "begins group"
+    """Calls of the thread that follow are done together, when the group ends (NCCL)."""
+    ENDS_GROUP = "ends group"
     SETS_WORKSPACE = "sets workspace"
     """The library object that ``parent`` names uses this memory, of ``size`` bytes, from now on."""
 

@@ -94,6 +94,8 @@ class Call:
     """Of a launch, if accesses are looked at (``Model.touches``) and the driver told the layout."""
     by_library: bool = False
     """Of such a launch: a library made it, as far as is known, and not the program's own code."""
+    inner: bool = False
+    """A library makes it inside a call of its own, which says what is touched."""
     site: Site | None = None
     per_thread: bool = False
     in_host_function: bool = False

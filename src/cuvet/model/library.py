@@ -1,7 +1,8 @@
 """The objects of CUDA's libraries: what a call of a library does to them.
 
-What a library does with the driver shows in driver calls of their own. So nothing here touches streams, memory or order, and a
-library's object ends only by a call of that library: no document says that it ends with its context.
+What a library does with the driver shows in driver calls of their own. So nothing here touches streams, memory or order, unless races are
+looked for: then calls of which it is known what they touch are work themselves. A library's object ends only by a call of that library: no
+document says that it ends with its context.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.apis import LIBRARIES
+from cuvet.catalog.authored.libraries.accessed import held
 from cuvet.catalog.kinds import LIBRARY_HANDLES, LIBRARY_OBJECTS
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.library_accesses import in_group, is_work, may_wait, streams_of_group, works_on
 from cuvet.model.objects import Allocation, Context, LibraryObject, Stream
+from cuvet.model.transitions.stream import enqueue_on
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -29,6 +33,8 @@ _RESETS_WORKSPACE = frozenset({"cublasSetStream"})
 
 def observe(model: Model, call: Call, outcome: Outcome) -> None:
     """``call`` of a library was made and ended so. A failed one changes nothing; one that did not return counts as made."""
+    if model.touches is not None:
+        _work(model, call, outcome)
     for role in call.entry_point.roles:
         if role.verb is Verb.CREATES and role.kind in LIBRARY_OBJECTS:
             _create(model, call, outcome, role)
@@ -43,6 +49,52 @@ def observe(model: Model, call: Call, outcome: Outcome) -> None:
             _set_stream(model, call, role)
         elif role.verb is Verb.SETS_WORKSPACE:
             _set_workspace(model, call, role)
+    if model.touches is not None and held(call.entry_point) and not outcome.status:
+        _hold(model, call, outcome)
+
+
+def _work(model: Model, call: Call, outcome: Outcome) -> None:
+    """The work of the call, or of the group of calls that it ends, is given to its stream."""
+    thread = model.threads[call.thread]
+    if call.entry_point.does(Verb.BEGINS_GROUP):
+        thread.groups += not outcome.status
+    elif call.entry_point.does(Verb.ENDS_GROUP):
+        streams = streams_of_group(call, model)
+        if len(streams) == 1 and not outcome.status:
+            _enqueue(model, call)
+        elif len(streams) > 1:
+            for stream in streams:
+                if stream is not None:
+                    model.order.doubt(stream)
+        if thread.groups <= 1:
+            thread.grouped.clear()
+        thread.groups = max(0, thread.groups - 1)
+    elif is_work(call.entry_point) and not outcome.status:
+        if in_group(call, model):
+            thread.grouped.append(call)
+        else:
+            _enqueue(model, call)
+
+
+def _hold(model: Model, call: Call, outcome: Outcome) -> None:
+    """The descriptor is given memory instead of what it held: instead of its values, if it is given nothing but values."""
+    made = call.entry_point.index.get(next((role.parameter for role in call.entry_point.roles), ""), 0)
+    handle = outcome.outputs.get(made, call.args[made])
+    descriptor = model.find(Kind.CUSPARSE_DESCRIPTOR, handle)
+    if not isinstance(descriptor, LibraryObject):
+        return
+    given = [each.parameter for each in held(call.entry_point)]
+    kept = descriptor.holds if given == ["values"] else {}
+    structure = {name: giver for name, giver in kept.items() if not name.lower().endswith("values")}
+    descriptor.holds = {**structure, **dict.fromkeys(given, call)}
+
+
+def _enqueue(model: Model, call: Call) -> None:
+    stream = works_on(call, model)
+    if stream is not None:
+        enqueue_on(model, call, stream)
+        if stream.capture is None and may_wait(call, model):
+            model.order.perhaps_finish(model.order.record(stream))
 
 
 def _create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
@@ -73,6 +125,7 @@ def _set_stream(model: Model, call: Call, role: Role) -> None:
     if handle is None:
         return
     handle.stream = stream_named(model, call, role)
+    handle.works_on = model.stream_of(call, call.entry_point.index[role.parameter])
     handle.stream_set_by = call
     if call.name in _RESETS_WORKSPACE:
         handle.workspace = handle.workspace_set_by = None

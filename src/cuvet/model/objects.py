@@ -363,13 +363,16 @@ class GraphExec(Object):
 @dataclass(slots=True, eq=False, kw_only=True)
 class LibraryObject(Object):
     """A handle, plan, descriptor or program of a CUDA library. ``context`` is the one that was current when it was made; it does not
-    end the object. ``stream`` is what it enqueues on since ``stream_set_by``; ``workspace`` the memory that it uses since
-    ``workspace_set_by``: None if that is not known, or the library's own."""
+    end the object. ``stream`` is what it enqueues on since ``stream_set_by``, ``works_on`` likewise, with the default streams;
+    ``workspace`` the memory that it uses since ``workspace_set_by``: None if that is not known, or the library's own."""
 
     stream: Stream | None = None
+    works_on: Stream | None = None
     stream_set_by: Call | None = None
     workspace: Allocation | None = None
     workspace_set_by: Call | None = None
+    holds: dict[str, Call] = field(default_factory=dict)
+    """Of a descriptor: which call gave it memory, and through which parameter."""
 
 
 CLASSES: dict[Kind, type[Object]] = {

@@ -19,6 +19,10 @@ class Thread:
     capture_mode: int = 0
     failure: tuple[Call, int] | None = None
     not_made: dict[Kind, tuple[Call, int]] = field(default_factory=dict)
+    groups: int = 0
+    """How many groups of calls it has begun and not ended (NCCL), one in the other."""
+    grouped: list[Call] = field(default_factory=list)
+    """The calls in the outermost."""
 
     @property
     def current(self) -> Context | None:

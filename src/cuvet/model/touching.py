@@ -25,8 +25,9 @@ from cuvet.model.accesses import (
     node_kernel,
 )
 from cuvet.model.call import Arguments, Call
+from cuvet.model.library_accesses import is_work, touched_by_library, works_on
 from cuvet.model.naming import member
-from cuvet.model.objects import Array, Function, GraphExec, Object
+from cuvet.model.objects import Array, Function, GraphExec, Object, Stream
 from cuvet.model.touches import Memory, Touch
 from cuvet.model.view import ModelView
 
@@ -63,6 +64,8 @@ class Kernels(Protocol):
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
     copies = (COPIES | SETS | BATCHES | BATCHES_OF_BOXES) - SERIALIZED
+    if entry_point.api != "driver":
+        return is_work(entry_point)
     return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=_LAUNCHED)
 
 
@@ -76,7 +79,11 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
     after the other."""
     asked, found = _newest[0]
     if asked is not call:
-        if call.entry_point.name in COPIES | SETS | BATCHES | BATCHES_OF_BOXES:
+        if call.inner:
+            found = ()
+        elif call.entry_point.api != "driver":
+            found = tuple(touched_by_library(call, model))
+        elif call.entry_point.name in COPIES | SETS | BATCHES | BATCHES_OF_BOXES:
             found = tuple(_copied(call, model))
         elif call.name in NODES:
             found = _of_node(call, model)
@@ -91,6 +98,11 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
             found = tuple(touch for touch in nodes if touch.memory.alive)
         _newest[0] = call, found
     return found
+
+
+def stream_worked_on(call: Call, model: ModelView) -> Stream | None:
+    """The stream that the call gives its work to, named or not; None if it is not known."""
+    return model.stream_worked_on(call) if call.entry_point.api == "driver" else works_on(call, model)
 
 
 def life(memory: Memory, what: str) -> Touch:

@@ -46,8 +46,12 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The call is the stream's next work; in a capture it is none yet. A copy from the device to pageable memory "might be synchronous
     with respect to host" (CUDA Driver API, API synchronization behavior), and so it was whenever it was measured."""
     stream = model.stream_on(call)
-    if stream is None:
-        return
+    if stream is not None:
+        enqueue_on(model, call, stream)
+
+
+def enqueue_on(model: Model, call: Call, stream: Stream) -> None:
+    """``call`` gives ``stream`` its next work."""
     if stream.capture is not None:
         if is_work(call.entry_point):
             capture.enqueue(stream.capture, stream)

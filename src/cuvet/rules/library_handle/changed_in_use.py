@@ -59,15 +59,16 @@ cu.cusparse.cusparseDestroy(handle)
 ## two threads, each with its stream
 handle = cu.cublas.cublasCreate()
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
-memory, factor = cu.cuMemAlloc(1 << 20), cu.host(4)
+memory, factor = cu.cuMemAlloc(1 << 24), cu.host(4)
 
-def work(stream):
+def work(stream, own):
     cu.cuCtxSetCurrent(context)
-    for _ in range(8):
+    for part in range(8):
         cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
-        cu.cublas.cublasSscal(handle, 1 << 18, factor, memory, 1)
+        cu.cublas.cublasSscal(handle, 1 << 18, factor, own + (part << 20), 1)
+    cu.cuCtxSynchronize()
 
-cu.in_threads(lambda: work(first), lambda: work(second), times=250)
+cu.in_threads(lambda: work(first, memory), lambda: work(second, memory + (1 << 23)), times=250)
 """
 
     @classmethod

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView, Stream
 from cuvet.model.touches import Access
-from cuvet.model.touching import touched, touches_memory
+from cuvet.model.touching import stream_worked_on, touched, touches_memory
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.works import MissingEdge, race, work
 
@@ -14,7 +14,7 @@ _OF_DRIVER = ("cuEventRecord", "cuStreamWaitEvent")
 class RaceBetweenStreams(CallRule):
     """
     checks: Work on two streams touches the same bytes, at least one of them writes, and nothing orders the two. ``cuvet run --races``
-      looks for this: copies, sets and kernels, in the memory of devices and in pinned memory.
+      looks for this: copies, sets, kernels and calls of libraries, in the memory of devices, in arrays and in pinned memory.
     why: Either may run first, or both at the same time. The data is then what nobody intended, often only once in a thousand runs.
     instead: Record an event on the first stream after its work and make the second wait for it (``cudaEventRecord``,
       ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
@@ -32,6 +32,7 @@ class RaceBetweenStreams(CallRule):
     summary = "work on two streams touches the same memory in no order"
     help = "record an event after the first and make the stream of the second wait for it"
     about_work = True
+    libraries = True
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)
@@ -132,6 +133,29 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemcpyPeer(other, context, memory, context, 4096)
 cu.cuMemsetD8Async(memory, 1, 4096, stream)
 cu.cuCtxSynchronize()
+
+## products of a library, ordered by the stream of the handle
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+handle = cu.cublas.cublasCreate()
+cu.cublas.cublasSetStream(handle, stream)
+cu.cublas.cublasSscal(handle, 16, 0, memory, 1)
+cu.cuMemsetD8Async(memory, 0, 64, stream)
+cu.cuMemsetD8Async(memory + 64, 0, 64, 0)
+cu.cuCtxSynchronize()
+cu.cublas.cublasDestroy(handle)
+
+## a collective beside a copy of what it reads
+note: both read
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+other = cu.cuMemAlloc(4096)
+communicator = cu.nccl.ncclCommInitRank(1, bytes(128), 0)
+cu.nccl.ncclAllReduce(memory, memory + 2048, 512, 7, 0, communicator, a)
+cu.cuMemcpyDtoDAsync(other, memory, 2048, b)
+cu.cuCtxSynchronize()
+
 """
     INVALID = """
 ## two sets
@@ -213,6 +237,29 @@ memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.launch(kernel, b, memory)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
+
+## a product of a library that was given another stream
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+handle = cu.cublas.cublasCreate()
+cu.cublas.cublasSetStream(handle, a)
+cu.cuMemsetD8Async(memory, 0, 64, b)
+cu.cublas.cublasSscal(handle, 16, 0, memory, 1)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.cublas.cublasDestroy(handle)
+
+## random numbers on the default stream
+note: the generator was given no stream
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+other = cu.cuMemAlloc(4096)
+generator = cu.curand.curandCreateGenerator(100)
+cu.curand.curandGenerateUniform(generator, memory, 1024)
+cu.cuMemcpyDtoDAsync(other, memory, 4096, stream)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.curand.curandDestroyGenerator(generator)
+
 """
 
     @classmethod
@@ -223,7 +270,7 @@ cu.cuCtxSynchronize()
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if model.touches is None:
             return
-        stream = model.stream_worked_on(call)
+        stream = stream_worked_on(call, model)
         if stream is None or stream.capture is not None or not stream.alive:
             return
         told: set[Call] = set()

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.model import Call, Graph, ModelView
 from cuvet.model.nodes import unordered
-from cuvet.model.touching import touched, touches_in_capture
+from cuvet.model.touching import stream_worked_on, touched, touches_in_capture
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.works import MissingEdge, does, extent, race, through, was_made, work
 
@@ -34,6 +34,7 @@ class RaceInGraph(CallRule):
     summary = "two nodes of a graph touch the same memory in no order"
     help = "let the second node depend on the first; in a capture: an event that is recorded after the first"
     about_work = True
+    libraries = True
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)
@@ -164,7 +165,7 @@ cu.cuGraphDestroy(graph)
         if call.name in _COMPLETES:
             yield from _in_built(cls, call, model)
             return
-        stream = model.stream_on(call)
+        stream = stream_worked_on(call, model)
         capture = None if stream is None else stream.capture
         if stream is None or capture is None or capture.touches is None or capture.invalidated_by is not None:
             return

@@ -2,6 +2,7 @@
 
 from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
+from cuvet.catalog.roles import Role, Verb
 
 HANDLES = {"ncclComm_t": Kind.NCCL_COMMUNICATOR}
 WORKSPACES: frozenset[str] = frozenset()
@@ -26,6 +27,8 @@ ROLES: Roles = {
     **alike("ncclCommShrink ncclCommSplit", *_FROM_COMMUNICATOR),
     # "currently unused and can be set to NULL": NCCL's user guide, of its argument
     "ncclGetLastError": (uses(Kind.NCCL_COMMUNICATOR, "comm", null=True),),
+    "ncclGroupEnd": (Role(Verb.ENDS_GROUP, ""),),
+    "ncclGroupStart": (Role(Verb.BEGINS_GROUP, ""),),
     "ncclRedOpDestroy": (_COMMUNICATOR,),
 }
 
@@ -35,7 +38,7 @@ NO_ROLE: ByReason = {
     "tells or sets something of the process, before there is a communicator": """
         ncclGetUniqueId ncclGetVersion ncclSetEncryption
     """,
-    "begins or ends a group of calls of the thread": "ncclGroupEnd ncclGroupSimulateEnd ncclGroupStart",
+    "says how long a group of calls would take": "ncclGroupSimulateEnd",
     "is seen as the driver's calls that it makes": "ncclMemAlloc ncclMemFree",
     _SETTING: "ncclParamDumpAll ncclParamGetAllParameterKeys ncclParamGetParameter",
 }
