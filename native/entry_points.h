@@ -27,6 +27,9 @@ struct Parameter {
     uint8_t count;      // position of the parameter that counts the elements, or NO_PARAMETER
     uint8_t out_bytes;  // width of the scalar or handle written through the pointer, 0: not an output
     uint16_t bytes;
+    uint8_t extent = NO_PARAMETER;  // position of the parameter that says how many elements of memory the call touches
+    uint8_t element = 0;            // bytes of each
+    bool only_read = false;         // the memory
 };
 constexpr Parameter PLAIN = {Capture::NONE, NO_PARAMETER, 0, 0};  // a word, and nothing else of it is looked at
 

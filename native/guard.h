@@ -44,8 +44,23 @@ void forget_stream(uint64_t stream);
 void open_stream(uint64_t stream);
 void open_event(uint64_t event);
 void open_all();
-// Memory that the emulated device touches.
-void open_range(uint64_t address, uint64_t bytes);
+
+// While the emulated device, which copies with the CPU, touches memory: it goes past the guard, as a GPU does.
+class DeviceTouch {
+  public:
+    DeviceTouch(uint64_t address, uint64_t bytes);
+    ~DeviceTouch();
+    DeviceTouch(const DeviceTouch&) = delete;
+    DeviceTouch& operator=(const DeviceTouch&) = delete;
+    // The memory could not be touched: whether another thread may have guarded it just then, so that it can be now.
+    bool again();
+
+  private:
+    static constexpr int MOST_TRIES = 1000;
+
+    uint64_t first_, last_;
+    int place_ = -1, tries_ = 0;
+};
 
 enum class Touched {
     NOTHING,  // of ours: the fault is the program's

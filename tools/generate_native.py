@@ -415,8 +415,23 @@ def parameter_row(catalog: Catalog, row: Row, position: int, created: set[object
     if position in created:
         out = min(parameter.pointee_bytes or 8, 8)
         capture = "NONE"
-    fields = f"{{Capture::{capture}, {count}, {out}, {size}}}"
-    return "PLAIN" if fields == "{Capture::NONE, NO_PARAMETER, 0, 0}" else fields
+    fields = f"Capture::{capture}, {count}, {out}, {size}"
+    extent = extent_of(row.entry_point, parameter)
+    return "PLAIN" if fields == "Capture::NONE, NO_PARAMETER, 0, 0" and not extent else f"{{{fields}{extent}}}"
+
+
+def extent_of(entry_point: EntryPoint, parameter: Parameter) -> str:
+    """Of a parameter that names memory of which the call touches as much as another parameter says: that one, the bytes of an element,
+    and whether the memory is only read."""
+    roles = [
+        role
+        for role in entry_point.roles
+        if role.parameter == parameter.name and role.verb in (Verb.READS, Verb.WRITES) and not role.field
+    ]
+    if len(roles) != 1 or roles[0].size not in entry_point.index:
+        return ""
+    only_read = str(roles[0].verb is Verb.READS).lower()
+    return f", {entry_point.index[roles[0].size]}, {roles[0].element}, {only_read}"
 
 
 def role_row(fields: dict[str, object]) -> str:

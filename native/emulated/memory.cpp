@@ -90,14 +90,14 @@ void say_forbidden(int error) {
 }
 
 int transfer(uint64_t destination, uint64_t source, uint64_t bytes) {
-    open_range(destination, bytes);
-    open_range(source, bytes);
+    DeviceTouch written(destination, bytes), read(source, bytes);
     while (bytes > 0) {
         iovec to{reinterpret_cast<void*>(destination), bytes};
         iovec from{reinterpret_cast<void*>(source), bytes};
         const ssize_t moved = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
         if (moved < 0 && errno != EFAULT) say_forbidden(errno);
-        if (moved <= 0) return EFAULT;
+        if (moved <= 0 && !written.again() && !read.again()) return EFAULT;
+        if (moved <= 0) continue;
         destination += static_cast<uint64_t>(moved);
         source += static_cast<uint64_t>(moved);
         bytes -= static_cast<uint64_t>(moved);

@@ -128,6 +128,66 @@ def test_small_memory_next_to_it_is_not_meant(run) -> None:  # type: ignore[no-u
     assert (ran.returncode, ran.told) == (0, [])
 
 
+def test_of_large_memory_only_the_pages_that_a_call_names_are_guarded(run) -> None:  # type: ignore[no-untyped-def]
+    """A touch beside them is none, and leaves them guarded."""
+    ran = run("""int main(void) {
+        int ends[2];
+        char *large;
+        prepare();
+        CHECK(cuMemHostAlloc((void *)&large, 1 << 20, 0) == 0 && pipe(ends) == 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK(cuMemcpyDtoHAsync_v2(large + 8192 + 100, device, 4000, stream) == 0);
+            CHECK(cuMemcpyDtoHAsync_v2(large + 65536, device, 4096, stream) == 0);
+            large[8191] = large[16384] = large[65535] = large[69632] = i;
+            CHECK(write(ends[1], large, 8192) == 8192 && read(ends[0], large + 16384, 8192) == 8192);
+            CHECK(write(ends[1], large + 12288, 1) == -1 && write(ends[1], large + 65536, 1) == -1);
+            cuStreamSynchronize(stream);
+            large[8192 + 100] = large[65536] = 0;
+        }
+        CHECK(cuMemcpyDtoHAsync_v2(large, device, 4096, stream) == 0);
+        large[4096] = 1;
+        int value = large[4095];
+        cuStreamSynchronize(stream);
+        return cuMemFreeHost(large) + value;
+    }""")
+    assert (ran.returncode, ran.told) == (0, [("race-with-host", "read")])
+
+
+def test_what_a_copy_reads_can_be_read_by_system_calls_too(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("""int main(void) {
+        prepare();
+        ((char *)pinned)[0] = 'x';
+        CHECK(cuMemcpyHtoDAsync_v2(device, (void *)pinned, 64, stream) == 0);
+        CHECK(cuMemcpyHtoDAsync_v2(device, (void *)pinned, 64, stream) == 0);
+        CHECK(write(1, (void *)pinned, 1) == 1);
+        CHECK(cuMemcpyDtoHAsync_v2((void *)pinned, device, 64, stream) == 0);
+        CHECK(cuMemcpyHtoDAsync_v2(device, (void *)pinned, 64, stream) == 0);
+        CHECK(write(1, (void *)pinned, 1) == -1);
+        return cuStreamSynchronize(stream);
+    }""")
+    assert (ran.returncode, ran.output, ran.told) == (0, "x", [])
+
+
+def test_what_the_emulated_device_touches_stays_guarded(run) -> None:  # type: ignore[no-untyped-def]
+    """By a graph, whose launch does not name it: the device copies with the CPU. What is only captured is not guarded, and the capture
+    goes on: the shim does not ask for the flags of a stream that captures."""
+    ran = run("""
+    uint32_t cuGraphInstantiateWithFlags(handle *executable, handle graph, uint64_t flags);
+    uint32_t cuGraphLaunch(handle executable, handle stream);
+    int main(void) {
+        handle graph, executable;
+        prepare();
+        CHECK(cuStreamBeginCapture_v2(stream, 2) == 0);
+        fetch();
+        pinned[0] = 0;
+        CHECK(cuStreamEndCapture(stream, &graph) == 0 && cuGraphInstantiateWithFlags(&executable, graph, 0) == 0);
+        fetch();
+        CHECK(cuGraphLaunch(executable, stream) == 0);
+        return pinned[0];
+    }""")
+    assert (ran.returncode, ran.told) == (0, [("race-with-host", "read")])
+
+
 def test_the_programs_own_handler_gets_its_own_faults(run) -> None:  # type: ignore[no-untyped-def]
     """And no others, whether it was set before the first call or after, by sigaction or by signal."""
     ran = run("""
@@ -255,7 +315,7 @@ def test_memory_is_named_touched_and_waited_for_by_several_threads(run) -> None:
         CHECK(cuCtxSetCurrent(context) == 0 && cuStreamCreate(&own, 1) == 0);
         for (int i = 0; i < ROUNDS; i++) {
             volatile int *memory = shared[(me + i) % THREADS];
-            cuMemcpyDtoHAsync_v2((void *)memory, device, 4096, own);  // the emulated device may find it guarded
+            CHECK(cuMemcpyDtoHAsync_v2((void *)memory, device, 4096, own) == 0);
             sum += memory[i];
             if (i % 7 == 0) cuStreamSynchronize(own);
             memory[i] = 0;
