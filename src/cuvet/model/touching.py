@@ -92,6 +92,8 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
             found = () if memory is None else (life(memory, "frees"),)
         elif call.arguments is not None:
             found = tuple(_used(call, model))
+        elif call.pointers:
+            found = tuple(_pointed(call, model))
         else:
             executable = launched(call, model)
             nodes = executable.touches if isinstance(executable, GraphExec) else ()
@@ -173,6 +175,14 @@ def _used(call: Call, model: ModelView) -> Iterator[Touch]:
     for place, (start, memory) in pointers.items() if spans is None else ():
         for writes, atomic in _ways(use, *place):
             yield Touch(memory, start, None, writes, argument, launch=launch, atomic=atomic)
+
+
+def _pointed(call: Call, model: ModelView) -> Iterator[Touch]:
+    """By a kernel of which nothing but pointers is known, as in source code."""
+    for pointer in dict.fromkeys(call.pointers):
+        memory = memory_at(model, pointer)
+        if memory is not None and memory.handle == pointer:
+            yield Touch(memory, pointer, None, None)
 
 
 def launched(call: Call, model: ModelView) -> Object | None:

@@ -24,11 +24,15 @@ class RaceBetweenStreams(CallRule):
       access; if none can be, the place that its argument points to, unless other arguments say where to begin. What is accessed
       at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is made without
       CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are not
-      judged. Of a graph, the nodes that were captured count, as long as no call changes a node.
+      judged. What calls of cuBLAS, cuBLASLt, cuFFT, cuRAND, cuSPARSE and NCCL touch is known of most; not of the other libraries, whose
+      kernels count. ``cuvet check`` sees streams and memory that one function makes, and two works that both begin where the
+      memory does, with nothing between them that could wait: no function of which it does not know that it waits for nothing,
+      and no branch. It compares a kernel only with a copy or set of which the size is written as that of the memory.
     """
 
     code = "CV441"
     severity = "error"
+    in_source = True
     summary = "work on two streams touches the same memory in no order"
     help = "record an event after the first and make the stream of the second wait for it"
     about_work = True
@@ -156,6 +160,106 @@ cu.nccl.ncclAllReduce(memory, memory + 2048, 512, 7, 0, communicator, a)
 cu.cuMemcpyDtoDAsync(other, memory, 2048, b)
 cu.cuCtxSynchronize()
 
+## C++: a kernel after a copy, ordered by an event [cuda]
+void scale(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t copies, kernels;
+    cudaEvent_t copied;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&copies);
+    cudaStreamCreate(&kernels);
+    cudaEventCreate(&copied);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, copies);
+    cudaEventRecord(copied, copies);
+    cudaStreamWaitEvent(kernels, copied, 0);
+    scale_all<<<n, 256, 0, kernels>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaEventDestroy(copied);
+    cudaStreamDestroy(copies);
+    cudaStreamDestroy(kernels);
+    cudaFree(values);
+}
+
+## C++: each stream has its half [cuda]
+note: the second argument may say where a kernel begins
+void scale(const float *from, size_t half, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, 2 * half);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemcpyAsync(values, from, half, cudaMemcpyHostToDevice, one);
+    cudaMemcpyAsync(values + n, from + n, half, cudaMemcpyHostToDevice, two);
+    scale_some<<<n, 256, 0, two>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a function that may wait [cuda]
+void clear(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    finish();
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: perhaps the host waits [cuda]
+void clear(size_t bytes, bool wait) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    if (wait)
+        cudaStreamSynchronize(one);
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the wait may fail [cuda]
+int clear(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    if (cudaStreamSynchronize(one) != cudaSuccess)
+        printf("failed");
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+    return 0;
+}
+
+## Python: waited for by the host [python driver]
+def clear(size):
+    one = driver.cuStreamCreate(1)[1]
+    two = driver.cuStreamCreate(1)[1]
+    memory = driver.cuMemAlloc(size)[1]
+    driver.cuMemsetD8Async(memory, 0, size, one)
+    driver.cuStreamSynchronize(one)
+    driver.cuMemsetD8Async(memory, 1, size, two)
+    driver.cuStreamSynchronize(two)
+    driver.cuMemFree(memory)
+    driver.cuStreamDestroy(one)
+    driver.cuStreamDestroy(two)
 """
     INVALID = """
 ## two sets
@@ -260,6 +364,89 @@ cu.cuMemcpyDtoDAsync(other, memory, 4096, stream)  # error: [race-between-stream
 cu.cuCtxSynchronize()
 cu.curand.curandDestroyGenerator(generator)
 
+## C++: a kernel does not wait for the copy of its memory [cuda]
+void scale(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t copies, kernels;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&copies);
+    cudaStreamCreate(&kernels);
+    CHECK(cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, copies));
+    scale_all<<<n, 256, 0, kernels>>>(values, n);  // error: [race-between-streams]
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(copies);
+    cudaStreamDestroy(kernels);
+    cudaFree(values);
+}
+
+## C++: the event is recorded before the copy [cuda]
+void copy(const float *from, float *to, size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaEvent_t copied;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaEventCreate(&copied);
+    cudaEventRecord(copied, one);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    cudaStreamWaitEvent(two, copied, 0);
+    cudaMemcpyAsync(to, values, bytes, cudaMemcpyDeviceToDevice, two);  // error: [race-between-streams]
+    cudaDeviceSynchronize();
+    cudaEventDestroy(copied);
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the wait comes before the record [cuda]
+note: a wait for an event that was never recorded waits for nothing
+void copy(const float *from, float *to, size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaEvent_t copied;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaEventCreate(&copied);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    cudaStreamWaitEvent(two, copied, 0);
+    cudaEventRecord(copied, one);
+    cudaMemcpyAsync(to, values, bytes, cudaMemcpyDeviceToDevice, two);  // error: [race-between-streams]
+    cudaDeviceSynchronize();
+    cudaEventDestroy(copied);
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## Python: set on two streams [python driver]
+def clear(size):
+    one = driver.cuStreamCreate(1)[1]
+    two = driver.cuStreamCreate(1)[1]
+    memory = driver.cuMemAlloc(size)[1]
+    driver.cuMemsetD8Async(memory, 0, size, one)
+    driver.cuMemsetD8Async(memory, 1, size, two)  # error: [race-between-streams]
+    driver.cuCtxSynchronize()
+    driver.cuMemFree(memory)
+    driver.cuStreamDestroy(one)
+    driver.cuStreamDestroy(two)
+
+## C#: set on two streams [c# method]
+void Clear(int size) {
+    CUstream one = new CUstream();
+    CUstream two = new CUstream();
+    CUdeviceptr memory = new CUdeviceptr();
+    Check(Streams.cuStreamCreate(ref one, 1));
+    Check(Streams.cuStreamCreate(ref two, 1));
+    Check(MemoryManagement.cuMemAlloc_v2(ref memory, size));
+    Check(MemsetAsync.cuMemsetD8Async(memory, 0, size, one));
+    Check(MemsetAsync.cuMemsetD8Async(memory, 1, size, two));  // error: [race-between-streams]
+    Check(ContextManagement.cuCtxSynchronize());
+    Check(MemoryManagement.cuMemFree_v2(memory));
+    Check(Streams.cuStreamDestroy_v2(one));
+    Check(Streams.cuStreamDestroy_v2(two));
+}
 """
 
     @classmethod

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from cuvet.catalog import Kind
+from cuvet.model.touching import touches_memory
 from cuvet.source.calls import meaning
 from cuvet.source.methods import shared_objects
 from cuvet.source.ownership import takes_over
@@ -45,6 +47,13 @@ class Arms:
     def shared(self) -> frozenset[str]:
         """Variables whose object others may know."""
         return shared_objects(self._function)
+
+    @cached_property
+    def may_race(self) -> bool:
+        """Whether the function makes several streams, and gives work to streams that it names."""
+        found = [each for call in self._function.calls if (each := meaning(call.name)) is not None and not call.launch]
+        streams = sum(role.kind is Kind.STREAM for each in found for _, role in each.made)
+        return streams > 1 and any(touches_memory(each.told) for each in found)
 
     @cached_property
     def leaving(self) -> frozenset[Arm]:

@@ -68,7 +68,7 @@ class Effects:
         self.arms = arms
         self.failing = failing
         self.handles = Handles(function)
-        self.world = World(self.handles, refused)
+        self.world = World(self.handles, refused, arms.may_race)
         self.statuses = Statuses()
         self.left: list[Left] = []
         self._summaries = summaries

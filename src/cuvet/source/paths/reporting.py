@@ -8,12 +8,13 @@ from cuvet.catalog import Kind
 from cuvet.findings import Finding, Frame, ObjectReport, Site, Step
 from cuvet.model import Object
 from cuvet.rules.lifecycle import ending, root
-from cuvet.rules.rule import Rule
+from cuvet.rules.rule import Rule, Violation
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.paths.belief import believable, passes_by
 from cuvet.source.paths.handles import SIZE
 from cuvet.source.paths.judging import SOME_DEVICE
 from cuvet.source.paths.leaks import also, message, rule_broken
+from cuvet.source.paths.racing import is_certain, is_race
 from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
 from cuvet.source.paths.walk import Path, Taken
 from cuvet.source.program import THROWN, Function, Invoke, Return
@@ -58,6 +59,8 @@ class Reporter:
             return None
         if broken.unless is not None and self._may_change(broken.unless, call):
             return None
+        if is_race(violation) and not is_certain(violation, call, path, self.source):
+            return None
         argument = _argument(call, violation.argument)
         span = (
             written.spans[argument]
@@ -68,9 +71,9 @@ class Reporter:
             violation.rule,
             self.reword(violation.message, violation.objects, path),
             self.site(written, *span),
-            path=tuple(self._steps(path, first, call)),
+            path=tuple(self._steps(path, violation, call)),
             objects=tuple(self._object(each, path, call) for each in violation.objects),
-            because=tuple(self.reword(line, violation.objects, path) for line in violation.because),
+            because=tuple(self.reword(line, _named(violation, path), path) for line in _because(violation)),
             argument=argument,
         )
 
@@ -135,8 +138,8 @@ class Reporter:
             destroyed=self.site(ended.written) if ended is not None else None,
         )
 
-    def _steps(self, path: Path, it: Object, call: SourceCall) -> Iterator[Step]:
-        steps: list[tuple[int, Step]] = []
+    def _steps(self, path: Path, violation: Violation, call: SourceCall) -> Iterator[Step]:
+        it, steps = violation.objects[0], list(self._of_race(violation, path))
         name = path.effects.handles.lvalues.get(it.handle, "")
         shown = f"`{name}`" if name else f"the {it.kind.noun}"
         ended = _ended_before(it, call)
@@ -155,6 +158,14 @@ class Reporter:
         last = self.frame(call.written.start, call.written.end)
         yield Step(frame=last, text=f"{call.written.name} is called with it here")
 
+    def _of_race(self, violation: Violation, path: Path) -> Iterator[tuple[int, Step]]:
+        """Of a race: the other work, and the events that do not order the two."""
+        for what, earlier in violation.earlier if is_race(violation) else ():
+            if isinstance(earlier, SourceCall):
+                text = self.reword(what, _named(violation, path), path)
+                at = self.frame(earlier.written.start, earlier.written.end)
+                yield earlier.step, Step(frame=at, text=f"{text}, here")
+
     def _decision(self, taken: Taken) -> Step:
         condition = taken.condition
         assert condition is not None
@@ -165,6 +176,18 @@ class Reporter:
         written = " ".join(self.source.slice(condition.start, condition.end).split())
         text = written if len(written) < 60 else written[:57] + "..."
         return Step(frame=self.frame(condition.start, condition.end), text=f"`{text}` is {word}")
+
+
+def _because(violation: Violation) -> tuple[str, ...]:
+    """Of a race without the two lines about bytes, of which the source says no numbers."""
+    return violation.because[2:] if is_race(violation) else violation.because
+
+
+def _named(violation: Violation, path: Path) -> tuple[Object, ...]:
+    """The objects that may be named; of a race also events that do not order the two works."""
+    model = path.effects.world.model
+    events = (model.objects(Kind.EVENT, alive=alive) for alive in (True, False)) if is_race(violation) else ()
+    return (*violation.objects, *(event for some in events for event in some))
 
 
 def _ended_before(it: Object, call: SourceCall) -> SourceCall | None:

@@ -31,6 +31,11 @@ class SourceCall(Call):
     again: bool
     """In a repetition of a loop."""
 
+    @property
+    def asked(self) -> str:
+        """As it is written."""
+        return f"kernel {self.written.name}" if self.written.launch else self.written.name
+
 
 @dataclass(slots=True)
 class Broken:

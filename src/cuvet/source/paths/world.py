@@ -9,6 +9,7 @@ from cuvet.catalog.results import UNKNOWN
 from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.model import Call, Model, Object, Outcome
 from cuvet.model.objects import CLASSES, Allocation, HostMemory
+from cuvet.model.touches import Touches
 from cuvet.rules.rule import Violation
 from cuvet.source.paths.handles import FIRST, SIZE, Handles
 from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
@@ -23,11 +24,13 @@ FAILED = UNKNOWN
 
 class World:
     """``made_by`` has, by word, the call that made the object. Nothing is reported before ``judging`` is True; until then ``refused`` has
-    the steps of the calls that break a rule for which CUDA refuses them, later on they are added."""
+    the steps of the calls that break a rule for which CUDA refuses them, later on they are added. ``races``: those between streams are
+    looked for, so all work has to be told."""
 
-    def __init__(self, handles: Handles, refused: Iterable[int]) -> None:
+    def __init__(self, handles: Handles, refused: Iterable[int], races: bool = False) -> None:
         self.handles = handles
-        self.model = Model(symbols=True)
+        self.model = Model(symbols=True, all_work=races)
+        self.model.touches = Touches() if races else None
         self.refused = set(refused)
         self.judging = True
         self.made_by: dict[int, Key] = {}
@@ -154,6 +157,7 @@ def told(
         words,
         pointers=pointers,
         number=written.start,
+        time_ns=here.step,
         written=written,
         guards=here.guards,
         step=here.step,
