@@ -1,26 +1,33 @@
-"""Memory that the host uses while an asynchronous copy may still be at work on it."""
+"""Memory that the host uses while an asynchronous copy or a kernel may still be at work on it."""
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source.languages.cpp_text import is_launch
-from cuvet.source.syntax.parsing import Node, field_text, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, field_text, text_of
 from cuvet.source.textual.pointers import Buffer, allocated, dereferences, is_sound
 from cuvet.source.textual.written import Body, Written
 
-_COPY = re.compile(r"cudaMemcpy(?:2D|Peer)?Async")
+_COPY = re.compile(r"cudaMemcpy(?:2D|Peer)?Async|cuMemcpy(?:DtoH|HtoD)Async")
 _QUIET = re.compile(
-    r"cuda\w+Async|cudaEventRecord\w*|cudaStreamWaitEvent|cudaLaunchKernel\w*|cudaSetDevice|cudaGetDevice|cudaGetLastError|"
-    r"cudaPeekAtLastError|cudaGetErrorString|cuda(?:Stream|Event)Create\w*|f?printf|puts|fabs|abs|sqrt|(?:std::)?(?:min|max|abs|fabs|sqrt)|"
+    r"cuda\w+Async|cu(?:Memcpy(?:DtoH|HtoD|DtoD)|Memset\w+)Async|cu(?:da)?EventRecord\w*|cu(?:da)?StreamWaitEvent|"
+    r"cu(?:da)?LaunchKernel\w*|cudaSetDevice|cudaGetDevice|cudaGetLastError|cudaPeekAtLastError|cudaGetErrorString|"
+    r"cu(?:da)?(?:Stream|Event)Create\w*|f?printf|puts|fabs|abs|sqrt|(?:std::)?(?:min|max|abs|fabs|sqrt)|"
     r"dim3|(?:static|reinterpret|const)_cast|gettimeofday|clock|rand|srand"
 )
 """Functions that wait for nothing."""
+_TO_HOST = re.compile(rb"\bcudaMemcpy(?:DeviceToHost|Default)\b|^cuMemcpyDtoH")
+"""In a copy that waits if it goes to pageable memory."""
 _VARIABLE = re.compile(rb"(?:^|[)&])([A-Za-z_]\w*)(?:\[0\]|\.data\(\))?$")
 _PAGEABLE = re.compile(
     rb"(?:const\s+)?(?:float|double|int|unsigned|char|bool|long|short|size_t|\w+_t|std::(?:vector|array|string)\b|T$|real$)"
 )
+_KERNEL = re.compile(rb"__global__[\w\s]{1,100}?\b(\w+)\s{0,80}\(([^(){};]{0,4000})\)\s{0,80}\{")
+_WORD = re.compile(rb"\w+")
+_LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 _LEAVES = frozenset({"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"})
 
 
@@ -30,27 +37,79 @@ def used_too_early(body: Body) -> Iterator[Finding]:
     if copies:
         yield from _pinned(copies, body)
         yield from _pageable(copies, body)
+    if body.launches:
+        yield from _managed(body)
 
 
 def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
-    for buffer in allocated(body):
-        if buffer.kind != "pinned":
-            continue
+    buffers = [buffer for buffer in allocated(body) if buffer.kind == "pinned"]
+    pinned = frozenset(buffer.name for buffer in buffers)
+    for buffer in buffers:
         for copy in copies:
             to_host = _is(copy.arguments[0], buffer)
             source = copy.arguments[2 if "2D" in copy.name else 1]
             if not (to_host or _is(source, buffer)):
                 continue
-            use = _early(buffer.name, copy, body, dereferences if to_host else _is_written)
+            counts = dereferences if to_host else _is_written
+            use = _early(buffer.name, copy, body, counts, pinned) or _early(
+                buffer.name, copy, body, counts, pinned, again=True
+            )
             if use is not None and is_sound(buffer, body):
-                did = "reads or writes" if to_host else "writes"
-                message = f"the host {did} `{buffer.name}` while {copy.name} in line {body.line(copy.node)} may still be at work on it"
-                path = (
-                    body.step(copy.node, "the copy starts here"),
-                    body.step(use, f"the host {did} `{buffer.name}` here"),
-                )
-                yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, path=path)
+                yield _finding(buffer, copy, use, "reads or writes" if to_host else "writes", body)
                 break
+
+
+def _managed(body: Body) -> Iterator[Finding]:
+    """Managed memory that a kernel of the file writes, or reads."""
+    for buffer in allocated(body):
+        if buffer.kind != "managed":
+            continue
+        for launch in body.launches:
+            how = _in_kernel(launch, buffer, body)
+            kernel = Written(f"kernel {text_of(launch.named_children[0])}", launch, (), "dropped")
+            use = how and _early(buffer.name, kernel, body, dereferences if how == "writes" else _is_written)
+            if use and is_sound(buffer, body):
+                yield _finding(buffer, kernel, use, "reads or writes" if how == "writes" else "writes", body)
+                break
+
+
+def _in_kernel(launch: Node, buffer: Buffer, body: Body) -> str:
+    """Whether the kernel ``writes`` or ``reads`` what the buffer points to, as its definition in the file shows; else nothing."""
+    given = arguments_of(launch)
+    at = next((at for at, each in enumerate(given) if _is(each, buffer)), -1)
+    name = text_of(launch.named_children[0]).split("<")[0].encode()
+    defined = _kernels(body.source.code).get(name, ()) if at >= 0 else ()
+    if len(defined) != 1:
+        return ""
+    ((parameters, inside),) = defined
+    words = [_WORD.findall(each) for each in parameters.split(b",")]
+    if len(words) != len(given) or not words[at]:
+        return ""
+    element = rb"\b" + words[at][-1] + rb"\s*\[[^\[\]]*\]\s*"
+    if re.search(element + rb"(?:[-+*/%|&^]|<<|>>)?=(?!=)", inside):
+        return "writes"
+    return "reads" if re.search(element, inside) else ""
+
+
+@lru_cache(maxsize=1)
+def _kernels(code: bytes) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    """The kernels that a file defines, by name: their parameters, and what stands in them."""
+    found: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    for match in _KERNEL.finditer(code):
+        end = code.find(b"\n}", match.end())
+        found.setdefault(match[1], []).append((match[2], code[match.end() : max(end, match.end())]))
+    return found
+
+
+def _finding(buffer: Buffer, copy: Written, use: Node, did: str, body: Body) -> Finding:
+    message = (
+        f"the host {did} `{buffer.name}` while {copy.name} in line {body.line(copy.node)} may still be at work on it"
+    )
+    path = (
+        body.step(copy.node, "the work starts here"),
+        body.step(use, f"the host {did} `{buffer.name}` here"),
+    )
+    return body.finding(SourceCopyNotAwaited, use, message, api=copy.name, path=path)
 
 
 def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
@@ -95,19 +154,43 @@ def _is(argument: Node, buffer: Buffer) -> bool:
     return argument.type == "identifier" and text_of(argument) == buffer.name
 
 
-def _early(name: str, copy: Written, body: Body, counts: Callable[[Node, Node], bool]) -> Node | None:
-    """The use of the buffer before the first call, after the copy, that may wait. ``counts`` is asked about its name and the parent."""
+def _early(
+    name: str,
+    copy: Written,
+    body: Body,
+    counts: Callable[[Node, Node], bool],
+    pinned: frozenset[str] = frozenset(),
+    again: bool = False,
+) -> Node | None:
+    """The use of the buffer before the first call, after the copy, that may wait; with ``again`` in the next turn of the loop around the
+    copy. ``counts`` is asked about its name and the parent. Copies to the host are known not to wait where they go to ``pinned`` memory."""
     if _waits_in_statement(copy, body):
         return None
     uses = list(body.identifiers(name))
-    for statement in _following(copy.node):
-        waits = _first_wait(statement)
+    for statement in _turn(copy.node) if again else _following(copy.node):
+        waits = _first_wait(statement, pinned)
         for node, parent in uses:
             if statement.start_byte <= node.start_byte < min(statement.end_byte, waits) and counts(node, parent):
                 return parent if dereferences(node, parent) else node
         if waits < statement.end_byte or statement.type in _LEAVES or statement.type.startswith("preproc"):
             return None
     return None
+
+
+def _turn(node: Node) -> Iterator[Node]:
+    """The statements from the one that holds the node to the end of the loop around it, and those of the next turn before it; none if the
+    statement is not one of the loop's own."""
+    while node.parent is not None and node.parent.type not in ("compound_statement", "function_definition"):
+        node = node.parent
+    block = node.parent
+    if block is None or block.parent is None or block.parent.type not in _LOOPS or node.type in _LOOPS:
+        return
+    at = next(at for at, each in enumerate(block.named_children) if each == node)
+    yield from block.named_children[at + 1 :]
+    for part in ("update", "condition"):
+        if (each := block.parent.child_by_field_name(part)) is not None:
+            yield each
+    yield from block.named_children[:at]
 
 
 def _waits_in_statement(copy: Written, body: Body) -> bool:
@@ -153,7 +236,7 @@ def _following(node: Node) -> Iterator[Node]:
         node = node.parent
 
 
-def _first_wait(statement: Node) -> int:
+def _first_wait(statement: Node, pinned: frozenset[str]) -> int:
     """Where the first call that may wait ends; past the end of the statement if there is none."""
     waits = statement.end_byte + 1
     waiting = [statement]
@@ -162,7 +245,10 @@ def _first_wait(statement: Node) -> int:
         if node.start_byte >= waits:
             continue
         if node.type == "call_expression":
-            quiet = is_launch(node) or _QUIET.fullmatch(field_text(node, "function")) or _checks_quiet(node)
+            name = field_text(node, "function")
+            quiet = (
+                is_launch(node) or (_QUIET.fullmatch(name) and not _fills_pageable(node, pinned)) or _checks_quiet(node)
+            )
             if not quiet:
                 waits = min(waits, node.end_byte)
                 waiting += node.children
@@ -172,6 +258,12 @@ def _first_wait(statement: Node) -> int:
             continue
         waiting += node.children
     return waits
+
+
+def _fills_pageable(call: Node, pinned: frozenset[str]) -> bool:
+    """Whether it is a copy to memory of the host that may be pageable: then it returns when the copy is done, and all before it."""
+    given = arguments_of(call)
+    return bool(given) and _TO_HOST.search(call.text or b"") is not None and text_of(given[0]) not in pinned
 
 
 def _checks_quiet(call: Node) -> bool:

@@ -12,7 +12,9 @@ from cuvet.source.syntax.parsing import Node, field_text
 from cuvet.source.textual.written import Body, Written
 
 _DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
-_PINNED = frozenset({"cudaMallocHost", "cudaHostAlloc"})
+_PINNED = frozenset({"cudaMallocHost", "cudaHostAlloc", "cuMemHostAlloc", "cuMemAllocHost"})
+_KIND = {**dict.fromkeys(_DEVICE, "device"), **dict.fromkeys(_PINNED, "pinned"), "cudaMallocManaged": "managed"}
+"""Of memory, by the function that allocates it."""
 _POINTER = re.compile(rb"&\s*([A-Za-z_]\w*)\s*\)?$")
 _VARIABLE = re.compile(rb"(?:\([\w\s*]+\)\s*)?([A-Za-z_]\w*)")
 """A variable, or one that is cast."""
@@ -33,7 +35,7 @@ _ON_HOST = {
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A pointer variable that the calls ``made`` of CUDA set. ``kind`` is ``device``, ``pinned`` or ``mapped``."""
+    """A pointer variable that the calls ``made`` of CUDA set. ``kind`` is ``device``, ``pinned``, ``managed`` or ``mapped``."""
 
     name: str
     kind: str
@@ -44,12 +46,12 @@ def allocated(body: Body) -> Iterator[Buffer]:
     """Pointers that calls of one kind allocate. Whether nothing else sets them, ``is_sound`` says."""
     made: dict[str, list[Written]] = {}
     for call in body.calls:
-        if call.name in _DEVICE | _PINNED and call.arguments:
+        if call.name in _KIND and call.arguments:
             match = _POINTER.search(call.arguments[0].text or b"")
             if match:
                 made.setdefault(match[1].decode(), []).append(call)
     for name, calls in made.items():
-        kinds = {"device" if call.name in _DEVICE else "pinned" for call in calls}
+        kinds = {_KIND[call.name] for call in calls}
         if len(kinds) == 1:
             yield Buffer(name, kinds.pop(), tuple(calls))
 
