@@ -20,6 +20,7 @@ from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
+from cuvet.source.textual.tensors import copies_tensors, tensor_findings
 
 
 def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> FileResult:
@@ -35,6 +36,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         findings += textual_findings(tree.root_node, defined, source, options)
     else:
         findings += binding_findings(defined, lowered.functions, source)
+        if source.language == "python" and copies_tensors(text):
+            findings += tensor_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

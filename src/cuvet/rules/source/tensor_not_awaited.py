@@ -1,0 +1,148 @@
+from cuvet.rules.rule import SourceRule
+
+
+class SourceTensorNotAwaited(SourceRule):
+    """
+    checks: A tensor of PyTorch is copied to the CPU with ``non_blocking=True``, and the host reads it before anything that may wait for
+      the copy. Or a tensor in pinned memory is copied to the GPU with ``non_blocking=True``, and the host writes it before that.
+    why: The call returns before the copy is done. The host reads old values, or the copy takes what the host wrote later.
+    instead: Call ``torch.cuda.synchronize()``, or record an event behind the copy and wait for it with ``event.synchronize()``.
+    limits: Only in the statements of one function that follow the copy, and in the next turn of a loop over ``range``, up to the first call
+      that is not known to wait for nothing. ``numpy()`` reads nothing by itself. What may be written by the GPU, in the order of the
+      stream, is not judged: ``copy_`` from a tensor of which it is not known that it is the CPU's.
+    """
+
+    code = "CV874"
+    severity = "warning"
+    summary = "the host uses a tensor while it is copied"
+    help = "wait for the copy before the host uses the tensor: torch.cuda.synchronize(), or an event"
+    evidence = """
+    documented: without explicit synchronization, transfers from GPU to CPU offer no assurance that the copy will be complete
+      at the time of data access (PyTorch Tutorials, A guide on good usage of non_blocking and pin_memory(), Other copy directions)
+    documented: cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is
+      complete (CUDA Runtime API, Memory Management, cudaMemcpyAsync)
+    """
+    VALID = """
+## waited for [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    torch.cuda.synchronize()
+    return host.sum().item()
+
+## waited for with an event [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    done = torch.cuda.Event()
+    done.record()
+    done.synchronize()
+    return host.tolist()
+
+## a function that may wait [python]
+import torch
+
+def total(values, queue):
+    host = values.to("cpu", non_blocking=True)
+    queue.flush()
+    return host.tolist()
+
+## an array of the tensor's memory reads nothing yet [python]
+import torch
+
+def fetch(values):
+    host = values.to("cpu", non_blocking=True)
+    array = host.numpy()
+    torch.cuda.synchronize()
+    return array.sum()
+
+## a copy that blocks [python]
+import torch
+
+def total(values):
+    host = values.to("cpu")
+    return host.tolist()
+
+## the pinned tensor is filled before each copy, and waited for [python]
+import torch
+
+def feed(device, steps):
+    staging = torch.empty(1024, pin_memory=True)
+    for step in range(steps):
+        staging.fill_(step)
+        values = staging.to(device, non_blocking=True)
+        torch.cuda.synchronize()
+
+## the tensor is not pinned [python]
+note: the copy takes its data at the call
+import torch
+
+def feed(device, steps):
+    staging = torch.empty(1024)
+    for step in range(steps):
+        staging.fill_(step)
+        values = staging.to(device, non_blocking=True)
+
+## written by the GPU in the order of the stream [python]
+import torch
+
+def swap(one, two):
+    staging = torch.empty(1024, pin_memory=True)
+    one.copy_(staging, non_blocking=True)
+    staging.copy_(two, non_blocking=True)
+    torch.cuda.synchronize()
+
+## a new tensor for each turn [python]
+import torch
+
+def feed(device, steps):
+    for step in range(steps):
+        staging = torch.empty(1024, pin_memory=True)
+        staging.fill_(step)
+        values = staging.to(device, non_blocking=True)
+"""
+    INVALID = """
+## read too early [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    return host.sum().item()  # warning: [source-tensor-not-awaited]
+
+## printed too early [python]
+import torch
+
+def show(values):
+    host = values.to(device="cpu", non_blocking=True)
+    count = len(values)
+    print(count, host)  # warning: [source-tensor-not-awaited]
+
+## the event is recorded, and not waited for [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    done = torch.cuda.Event()
+    done.record()
+    return [each * 2 for each in host.tolist()]  # warning: [source-tensor-not-awaited]
+
+## the pinned tensor is filled again in the next turn [python]
+import torch
+
+def feed(device, steps):
+    staging = torch.empty(1024, pin_memory=True)
+    for step in range(steps):
+        staging.fill_(step)  # warning: [source-tensor-not-awaited]
+        values = staging.to(device, non_blocking=True)
+
+## the pinned tensor is written after the copy [python]
+import torch
+
+def feed(values):
+    staging = torch.zeros(1024).pin_memory()
+    values.copy_(staging, non_blocking=True)
+    staging[0] = 1  # warning: [source-tensor-not-awaited]
+    torch.cuda.synchronize()
+"""
