@@ -277,6 +277,7 @@ void Call::enter() {
 
 void Call::note_arguments() {
     const uint64_t extra = entry_point_.launch_extra == NO_PARAMETER ? 0 : words_[entry_point_.launch_extra];
+    note_shape(thread_, number_, launched_shape(entry_point_, words_));
     note_launch(thread_, number_, launched_function(entry_point_, words_), stream(), words_[entry_point_.kernel_params],
                 extra);
 }

@@ -26,9 +26,11 @@ struct alignas(64) LaunchPlace {
     uint32_t generation;       // of the function
     uint64_t endings;          // hot.endings when it was last seen to have that
     Trail trail;
-    uint8_t word_count;
+    uint8_t word_count;   // of 8 bytes, and behind them …
+    uint8_t small_count;  // … of 4, 2 or 1
     bool packed;
-    uint16_t words[MOST_LAUNCH_WORDS];  // index << 8 | offset, or the offset in a packed buffer, both in words
+    uint16_t words[MOST_LAUNCH_WORDS];  // index << 8 | offset in words, or the offset in a packed buffer
+    uint32_t shifts;                    // of the small ones, two bits each: 4 >> shift bytes
 };
 static_assert(sizeof(LaunchPlace) == 128);
 
@@ -42,20 +44,31 @@ uint64_t key_of(uint64_t function, uint64_t stream, uint64_t frame) {
     return (mixed & ~(MOST_WAYS - 1)) | MOST_WAYS;  // never 0, with room for the ways below
 }
 
+// What a launch leaves of `parameter` from byte `at` on.
+void choose_word(LaunchPlace* place, int word, const KernelParameter& parameter, uint32_t at, uint32_t bytes,
+                 uint32_t* described) {
+    place->words[word] =
+        static_cast<uint16_t>(place->packed ? parameter.offset + at : uint32_t{parameter.index} << 8 | at / 8);
+    described[word] = (bytes < 8 ? bytes << 8 : 0) << 16 | uint32_t{parameter.index} << 16 | at;
+}
+
+// Addresses before numbers.
 void choose_words(LaunchPlace* place, uint64_t function, uint32_t* described) {
     KernelParameter parameters[MOST_ARGUMENTS];
     const int count = parameters_of(function, parameters);
-    place->word_count = 0;
-    for (int i = 0; i < count; i++) {
-        const KernelParameter& parameter = parameters[i];
-        if (parameter.index > UINT8_MAX || (place->packed && parameter.offset % 8)) continue;  // no room to say where
-        for (uint16_t at = 0; at + 8 <= parameter.bytes && place->word_count < MOST_LAUNCH_WORDS; at += 8) {
-            const int word = place->word_count++;
-            place->words[word] =
-                static_cast<uint16_t>(place->packed ? (parameter.offset + at) / 8 : parameter.index << 8 | at / 8);
-            described[word] = uint32_t{parameter.index} << 16 | at;
-        }
+    int words = 0;
+    for (int i = 0; i < count; i++)
+        for (uint32_t at = 0; at + 8 <= parameters[i].bytes && words < MOST_LAUNCH_WORDS; at += 8)
+            choose_word(place, words++, parameters[i], at, 8, described);
+    place->word_count = static_cast<uint8_t>(words);
+    place->shifts = 0;
+    for (int i = 0; i < count && words < MOST_LAUNCH_WORDS; i++) {
+        const uint32_t bytes = parameters[i].bytes % 8, shift = bytes == 4 ? 0 : bytes == 2 ? 1 : 2;
+        if (bytes != 4u >> shift) continue;
+        place->shifts |= shift << 2 * (words - place->word_count);
+        choose_word(place, words++, parameters[i], parameters[i].bytes - bytes, bytes, described);
     }
+    place->small_count = static_cast<uint8_t>(words - place->word_count);
 }
 
 // Once for each place: it unwinds the stack and asks the driver.
@@ -71,7 +84,8 @@ __attribute__((noinline, cold)) const LaunchPlace* fill(Thread* thread, LaunchPl
     choose_words(place, function, words);
     place->generation = generation_of(object->state.load(std::memory_order_relaxed));
     place->endings = hot.endings.load(std::memory_order_acquire);
-    const LaunchPlaceFields fields = {id, stack, function, stream, place->word_count};
+    const uint32_t count = place->word_count + uint32_t{place->small_count};
+    const LaunchPlaceFields fields = {id, stack, function, stream, count};
     if (!write_record(thread, RecordType::LAUNCH_PLACE, fields, {{words, sizeof words}})) return nullptr;
     place->id.store(id, std::memory_order_release);
     return place;
@@ -117,36 +131,64 @@ struct Page {
     Thread* thread;
     uint64_t start = uint64_t{1} << 63;  // far from all addresses
 
-    __attribute__((always_inline)) inline bool holds(uint64_t address) {
-        if (__builtin_expect(address - start <= PAGE_BYTES - 8, 1)) return true;
-        if (!is_readable(thread, address, 8)) return false;
+    __attribute__((always_inline)) inline bool holds(uint64_t address, uint64_t bytes = 8) {
+        if (__builtin_expect(address - start <= PAGE_BYTES - bytes, 1)) return true;
+        if (!is_readable(thread, address, bytes)) return false;
         start = address & ~(PAGE_BYTES - 1);
         return true;
     }
 };
 
-inline uint64_t word_at(uint64_t address) {
-    uint64_t word;
-    memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
+inline uint64_t word_at(uint64_t address, uint64_t bytes = 8) {
+    uint64_t word = 0;
+    memcpy(&word, reinterpret_cast<const void*>(address), bytes);
     return word;
 }
 
-void copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameters, Launch* launch) {
-    Page list{thread}, values{thread};
-    for (int i = 0; i < place.word_count; i++) {
-        const uint64_t entry = parameters + 8u * (place.words[i] >> 8);
-        const uint64_t at = list.holds(entry) ? word_at(entry) + 8u * (place.words[i] & 0xff) : 0;
-        launch->words[i] = values.holds(at) ? word_at(at) : 0;
-    }
+inline uint64_t small_at(uint64_t address, uint32_t shift) {
+    if (__builtin_expect(shift == 0, 1)) return word_at(address, 4);
+    return shift == 1 ? word_at(address, 2) : word_at(address, 1);
 }
 
-void copy_packed_words(Thread* thread, const LaunchPlace& place, uint64_t packed, Launch* launch) {
+// `address_of` says where the i-th word is, 0 if that cannot be known. A bit each of those that could not be read.
+template <class AddressOf>
+__attribute__((always_inline)) inline uint16_t copy(Thread* thread, const LaunchPlace& place, AddressOf address_of,
+                                                    Launch* launch) {
     Page values{thread};
-    for (int i = 0; i < place.word_count; i++) {
-        const uint64_t at = packed + 8u * place.words[i];
-        launch->words[i] = values.holds(at) ? word_at(at) : 0;
+    uint32_t unread = 0;
+    int i = 0;
+    for (const int end = place.word_count; i < end; i++) {
+        const uint64_t at = address_of(i);
+        if (__builtin_expect(!values.holds(at), 0))
+            unread |= 1u << i;
+        else
+            launch->words[i] = word_at(at);
     }
+    uint32_t shifts = place.shifts;
+    for (const int end = i + place.small_count; i < end; i++, shifts >>= 2) {
+        const uint64_t at = address_of(i);
+        if (__builtin_expect(!values.holds(at, 4u >> (shifts & 3)), 0))
+            unread |= 1u << i;
+        else
+            launch->words[i] = small_at(at, shifts & 3);
+    }
+    return static_cast<uint16_t>(unread);
 }
+
+uint16_t copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameters, Launch* launch) {
+    Page list{thread};
+    const auto address_of = [&](int i) {
+        const uint64_t entry = parameters + 8u * (place.words[i] >> 8);
+        return list.holds(entry) ? word_at(entry) + 8u * (place.words[i] & 0xff) : 0;
+    };
+    return copy(thread, place, address_of, launch);
+}
+
+uint16_t copy_packed_words(Thread* thread, const LaunchPlace& place, uint64_t packed, Launch* launch) {
+    return copy(thread, place, [&](int i) { return packed + place.words[i]; }, launch);
+}
+
+}  // namespace
 
 bool is_sticky(uint32_t status) {
     for (const uint32_t each : STICKY)
@@ -154,21 +196,38 @@ bool is_sticky(uint32_t status) {
     return false;
 }
 
-}  // namespace
-
 __attribute__((noinline, hot)) void note_launch(Thread* thread, uint64_t number, uint64_t function, uint64_t stream,
                                                 uint64_t parameters, uint64_t extra) {
     const uint64_t frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
     const uint64_t packed = parameters ? 0 : packed_arguments(thread, extra);
     const LaunchPlace* place = find_place(thread, function, stream, frame, packed != 0);
     Launch* launch = launch_of(thread, number);
-    launch->place = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     launch->number = static_cast<uint32_t>(number);
-    if (place && parameters) copy_words(thread, *place, parameters, launch);
-    if (place && packed) copy_packed_words(thread, *place, packed, launch);
+    if (place && parameters) launch->unread = copy_words(thread, *place, parameters, launch);
+    if (place && packed) launch->unread = copy_packed_words(thread, *place, packed, launch);
     __atomic_store_n(&launch->place, place ? place->id.load(std::memory_order_relaxed) : 0, __ATOMIC_RELEASE);
     __builtin_prefetch(launch_of(thread, number + 1), 1);
+}
+
+LaunchShape shape_at(uint64_t config) {
+    LaunchShape shape = {};
+    Thread* thread = config ? known_thread() : nullptr;
+    if (thread && is_readable(thread, config, sizeof shape))
+        memcpy(&shape, reinterpret_cast<const void*>(config), sizeof shape);
+    return shape;
+}
+
+LaunchShape launched_shape(const EntryPoint& entry_point, const uint64_t* words) {
+    uint8_t function = NO_PARAMETER;
+    for (const Role& role : roles_before(entry_point))
+        if (role.action == Action::LAUNCHES) function = role.parameter;
+    if (function == 1) return shape_at(words[0]);
+    LaunchShape shape = {};
+    for (int i = 0; !function && i < 3; i++) {
+        shape.grid[i] = static_cast<uint32_t>(words[1 + i]);
+        shape.block[i] = static_cast<uint32_t>(words[4 + i]);
+    }
+    return shape;
 }
 
 void tell_launches(Thread* thread, uint32_t status, uint64_t number) {

@@ -189,15 +189,16 @@ void watch_faults() {
 
 // None of these questions needs a context, or makes one.
 void ask_about(uint32_t gpu) {
-    constexpr uint64_t CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76;  // CUdevice_attribute
-    int32_t device = 0, major = 0, minor = 0;
+    constexpr uint64_t CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, PAGEABLE_MEMORY_ACCESS = 88;  // CUdevice_attribute
+    int32_t device = 0, major = 0, minor = 0, pageable = -1;
     uint64_t memory = 0;
     if (ask_driver(SYMBOL_cuDeviceGet, address_of(device), gpu) != 0) return;
     const uint64_t word = static_cast<uint64_t>(device);
     ask_driver(SYMBOL_cuDeviceTotalMem_v2, address_of(memory), word);
     ask_driver(SYMBOL_cuDeviceGetAttribute, address_of(major), CAPABILITY_MAJOR, word);
     ask_driver(SYMBOL_cuDeviceGetAttribute, address_of(minor), CAPABILITY_MINOR, word);
-    set_gpu_facts(gpu, memory, static_cast<uint32_t>(10 * major + minor));
+    ask_driver(SYMBOL_cuDeviceGetAttribute, address_of(pageable), PAGEABLE_MEMORY_ACCESS, word);
+    set_gpu_facts(gpu, memory, static_cast<uint32_t>(10 * major + minor), static_cast<uint32_t>(pageable + 1));
 }
 
 // ---- the first call

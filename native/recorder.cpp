@@ -42,7 +42,7 @@ struct Clock {
 struct GpuFacts {
     std::atomic<uint64_t> memory;
     std::atomic<uint32_t> capability;
-    uint32_t reserved;
+    std::atomic<uint32_t> pageable;
 };
 
 struct FileHeader {
@@ -627,7 +627,7 @@ void write_launches(Thread* thread, uint64_t number) {
                                   record->launches[slot].number == static_cast<uint32_t>(record->slots[slot].number);
             record->on_host[slot] = launched ? words_on_host(record->launches[slot]) : 0;
         }
-        publish(thread, record, sizeof(LaunchesRecord), RecordType::LAUNCHES, 0);
+        publish(thread, record, sizeof(LaunchesRecord), RecordType::LAUNCHES, LAUNCH_SHAPED);
     }
 }
 
@@ -648,10 +648,11 @@ void set_device_facts(uint32_t gpus, int32_t driver_version) {
     header->driver_version.store(driver_version, std::memory_order_relaxed);
 }
 
-void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability) {
+void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability, uint32_t pageable) {
     if (!header) return;
     header->gpu[gpu].memory.store(memory, std::memory_order_relaxed);
     header->gpu[gpu].capability.store(capability, std::memory_order_relaxed);
+    header->gpu[gpu].pageable.store(pageable, std::memory_order_relaxed);
 }
 
 void finish_recording() {

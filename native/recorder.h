@@ -240,8 +240,9 @@ void write_note(Thread* thread, NoteCode code, const char* text);
 const char* executable();
 void set_driver_path(const char* path);
 void set_device_facts(uint32_t gpus, int32_t driver_version);
-// `gpu` is below MOST_GPUS; bytes, and the compute capability as 10 × major + minor.
-void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability);
+// `gpu` is below MOST_GPUS; bytes, and the compute capability as 10 × major + minor. `pageable`: 1 the GPU cannot
+// access memory of the host that CUDA does not know, 2 it can, 0 not known.
+void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability, uint32_t pageable);
 
 // Exit handlers run.
 void finish_recording();

@@ -216,12 +216,14 @@ __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t 
 struct Launching {
     uint64_t words[5];
     uint64_t function, stream, parameters, extra;
+    LaunchShape shape;
 
     operator const uint64_t*() const { return words; }
 };
 
 __attribute__((always_inline)) inline void note(Thread*, uint64_t, const uint64_t*) {}
 __attribute__((always_inline)) inline void note(Thread* thread, uint64_t number, const Launching& launch) {
+    note_shape(thread, number, launch.shape);
     note_launch(thread, number, launch.function, launch.stream, launch.parameters, launch.extra);
 }
 

@@ -602,7 +602,18 @@ def first_words(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     ]
     places = [position_or_none(row, name) for name in ("kernelParams", "extra")]
     given = [words[int(place)] if place.isdecimal() else "0" for place in places]
-    return f"    const Launching first = {{{{{first}}}, {', '.join([*launched, *given])}}};\n"
+    return (
+        f"    const Launching first = {{{{{first}}}, {', '.join([*launched, *given])}, {launch_shape(row, words)}}};\n"
+    )
+
+
+def launch_shape(row: Row, words: Sequence[str]) -> str:
+    """C++ of the shape of a launch, from its parameters or from the struct that describes it."""
+    index = row.entry_point.index
+    if "config" in index:
+        return f"shape_at({words[index['config']]})"
+    grid, block = (", ".join(words[index[f"{name}Dim{axis}"]] for axis in "XYZ") for name in ("grid", "block"))
+    return f"{{{{{grid}}}, {{{block}}}}}"
 
 
 def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
@@ -809,6 +820,7 @@ def layout_numbers() -> Iterator[str]:
         yield f"constexpr uint32_t {name} = {getattr(layout, name)};"
     yield f"constexpr uint32_t RING_SLOTS = {layout.FLIGHT_SLOTS};"
     yield f"constexpr int MOST_LAUNCH_WORDS = {layout.LAUNCH_WORDS};"
+    yield f"constexpr uint16_t LAUNCH_SHAPED = {layout.LAUNCH_SHAPED};"
     yield f"constexpr uint32_t FORMAT_VERSION = {layout.VERSION};"
     yield f'constexpr char MAGIC[] = "{layout.MAGIC.decode()}";'
     yield f"constexpr uint32_t NOT_RETURNED = {layout.PENDING};"

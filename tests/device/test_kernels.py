@@ -62,20 +62,18 @@ def test_memory_of_another_device(programs: Path, two_devices: Device) -> None:
     assert said(two_devices, programs, "peer") == ["set up 0", "launch 0", "end 0"]
 
 
-FREED = (
-    r"argument {} = 0x\w+ points into device-memory#1 \(.* by cudaMalloc .*\), which was freed before by cudaFree .*"
-)
+FREED = r"argument {} = 0x\w+ points into device-memory#1 \(.* by cudaMalloc .*\), which was freed before by cudaFree .*; its code uses it"
 NAMED = {
-    "freed": r"store at \S+:88.*: " + FREED.format("0"),
-    "freed_large": r"store at \S+:89.*: " + FREED.format("0"),
-    "freed_by_struct": r"by_struct at \S+:91.*: " + FREED.format("0, byte 8,"),
-    "freed_read": r"vectors at \S+:92.*: " + FREED.format("0"),
-    "freed_packed": r"store_first at \S+:81 \(called at \S+:94\): " + FREED.format("0"),
-    "host": r"store at \S+:95.*: argument 0 = 0x\w+ points into memory of the host that CUDA does not know",
-    "null": r"store at \S+:86.*: argument 0 = 0x0 is a null pointer",
-    "null_member": r"store_first at \S+:87.* was launched before; .*",
-    "freed_while_waiting": r"store_first at \S+:104.* was launched before; .*",
-    "trap_first": r"traps_at at \S+ .*was launched before; .*",
+    "freed": r"verdict: store<<<1, 32>>> at \S+:88.*: " + FREED.format("0"),
+    "freed_large": r"verdict: store<<<1, 32>>> at \S+:89.*: " + FREED.format("0"),
+    "freed_by_struct": r"verdict: by_struct<<<1, 32>>> at \S+:91.*: " + FREED.format("0, byte 8,"),
+    "freed_read": r"verdict: vectors<<<1, 32>>> at \S+:92.*: " + FREED.format("0"),
+    "freed_packed": r"verdict: store_first<<<1, 1>>> at \S+:81 \(called at \S+:94\): " + FREED.format("0"),
+    "host": r"(verdict: )?store<<<1, 32>>> at \S+:95.*: argument 0 = 0x\w+ points into memory of the host that CUDA does not know.*",
+    "null": r"verdict: store<<<4, 32>>> at \S+:86.*: argument 0 = 0x0 is a null pointer; its code uses it",
+    "null_member": r"verdict: store_first<<<1, 1>>> at \S+:87.*: its code accesses 0x40",
+    "freed_while_waiting": r"store_first<<<1, 1>>> on stream#1 at \S+:104.* was launched before; .*",
+    "trap_first": r"verdict: traps_at<<<2, 64>>> at \S+ .*: its code leads to a trap with these arguments",
 }  # fmt: skip
 """By program, the first sentence about a launch: the kernel, its line and, if that is wrong, its argument."""
 

@@ -12,6 +12,7 @@ import pytest
 
 from cuvet.findings import Report
 from cuvet.recording import Recording
+from cuvet.recording.layout import LAUNCH_WORDS
 from cuvet.recording.sites import Sites
 
 EMULATED = ("--device", "emulated")
@@ -259,9 +260,9 @@ def test_a_kernel_s_fault_names_the_launches_of_a_python_program(cuvet, tmp_path
     memory = finding.objects[1]
     assert (memory.created.frames[0].line, memory.destroyed.frames[0].line) == (13, 16)
     assert finding.because[1:] == (
-        f"clear at {program}:12 (called at {program}:18): argument 0 = {memory.handle} points into device-memory#1 "
+        f"clear<<<1, 32>>> at {program}:12 (called at {program}:18): argument 0 = {memory.handle} points into device-memory#1 "
         f"(32 MiB by cuMemAlloc at {program}:13), which was freed before by cuMemFree at {program}:16",
-        f"clear at {program}:12 (called at {program}:17) was launched before; "
+        f"clear<<<1, 32>>> at {program}:12 (called at {program}:17) was launched before; "
         "its thread has synchronised neither context nor stream since",
     )
 
@@ -294,4 +295,4 @@ def test_a_launch_of_numba_is_known_by_the_user_s_lines(cuvet, tmp_path: Path) -
         for place in recording.places.values()
     ]
     assert set(lines) == {(9, 11), (9, 12)}
-    assert {len(place.words) for place in recording.places.values()} == {14}
+    assert {len(place.words) for place in recording.places.values()} == {LAUNCH_WORDS}  # it has 14

@@ -40,11 +40,12 @@ def launches(bench: Bench, body: str, **environment: str) -> tuple[Seen, list[La
     stored = run.trace.recording.launches
     assert len(stored) == 1
     (rings,) = stored.values()
-    return run.trace, [each for ring in rings for each in unwaited(ring, run.trace.recording, NUMBERS.get)]
+    return run.trace, [each for ring in rings for each in unwaited(ring, run.trace.recording, NUMBERS.get).launches]
 
 
-def values(found: list[Launched]) -> list[list[int]]:
-    return [[word.value for word in launch.words] for launch in found]
+def values(found: list[Launched]) -> list[list[int | None]]:
+    """The words of 8 bytes."""
+    return [[word.value for word in launch.words if word.size == 8] for launch in found]
 
 
 def lines(trace: Seen, found: list[Launched]) -> list[int | None]:
@@ -58,7 +59,10 @@ def test_a_launch_leaves_its_function_stream_arguments_and_place(bench: Bench, r
         bench, "go(function, 1, 2, 3);\n go(other, 4, 5, 6);\n go(function, 7, 8, 9);", CUVET_RECORD=record
     )
     assert values(found) == [[1, 3], [4, 6], [7, 9]]
-    assert [[(word.parameter, word.offset) for word in launch.words] for launch in found] == [[(0, 0), (2, 0)]] * 3
+    assert [[(word.parameter, word.offset, word.size) for word in launch.words] for launch in found] == [
+        [(0, 0, 8), (2, 0, 8), (1, 0, 4)]
+    ] * 3
+    assert [launch.words[2].value for launch in found] == [2, 5, 8]
     made = [call.outputs[0].value for call in trace.named("cuModuleGetFunction")]
     assert [launch.function for launch in found] == [made[0], made[1], made[0]]
     assert {launch.stream for launch in found} == {trace.one("cuStreamCreate").outputs[0].value}
@@ -104,7 +108,7 @@ def test_launches_of_all_living_threads_are_stored(bench: Bench, ends: bool) -> 
     source = PROGRAM.replace("int main", STAYS + "int main") % f"pthread_t id; {wait} go(function, 1, 2, 3);"
     recording = bench.run(source, NULL_DRIVER_FAIL="cuCtxSynchronize=700").trace.recording
     (rings,) = recording.launches.values()
-    found = values([each for ring in rings for each in unwaited(ring, recording, NUMBERS.get)])
+    found = values([each for ring in rings for each in unwaited(ring, recording, NUMBERS.get).launches])
     assert sorted(found) == [[1, 3], *([] if ends else [[70, 90]])]
 
 
@@ -120,7 +124,37 @@ def test_a_module_loaded_anew_has_kernels_of_its_own(bench: Bench) -> None:
 def test_arguments_that_cannot_be_read_are_the_driver_s_business(bench: Bench) -> None:
     bad = "{ void *bad[] = {(void *)8, (void *)16, (void *)24}; cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, %s, 0); }"
     _, found = launches(bench, bad % "bad" + bad % "(void **)40")
-    assert values(found) == [[0, 0], [0, 0]]
+    assert [[word.value for word in launch.words] for launch in found] == [[None, None, None]] * 2
+
+
+def test_a_null_argument_is_not_one_that_cannot_be_read(bench: Bench) -> None:
+    _, found = launches(
+        bench,
+        "void *bad[] = {&(uint64_t){0}, &(int){-1}, (void *)24};"
+        " cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, bad, 0);",
+    )
+    assert [word.value for word in found[0].words] == [0, None, 0xFFFFFFFF]
+
+
+@pytest.mark.parametrize("record", ["lifecycle", "full"])
+def test_a_launch_leaves_its_grid_and_block(bench: Bench, record: str) -> None:
+    """In full recordings launches take the other way through the shim."""
+    many = """struct { unsigned grid[3], block[3], shared; uint64_t stream; void *attributes; unsigned count; }
+        config = {{7, 8, 9}, {10, 11, 12}, 0, stream, 0, 0};
+        uint64_t a = 1; int b = 2; void *given[] = {&a, &b, &a};
+        cuLaunchKernelEx(&config, function, given, 0);
+        cuLaunchKernelEx((void *)8, function, given, 0);
+        cuLaunchCooperativeKernel(function, 5, 1, 1, 32, 2, 1, 0, stream, given);
+        cuLaunchKernel(function, 0x7fffffff, 0xffff, 0xffff, 1024, 1024, 64, 0, stream, given, 0);"""
+    _, found = launches(bench, f"go(function, 1, 2, 3); {many}", CUVET_RECORD=record)
+    shapes = [(launch.grid, launch.block) for launch in found]
+    assert shapes == [
+        ((1, 1, 1), (1, 1, 1)),
+        ((7, 8, 9), (10, 11, 12)),
+        (None, None),
+        ((5, 1, 1), (32, 2, 1)),
+        ((0x7FFFFFFF, 0xFFFF, 0xFFFF), (1024, 1024, 64)),
+    ]
 
 
 def test_packed_arguments(bench: Bench) -> None:
@@ -146,7 +180,7 @@ def test_a_lost_context_is_told_once(bench: Bench) -> None:
 
 def test_words_that_are_addresses_of_the_host_are_marked(bench: Bench) -> None:
     _, found = launches(bench, "go(function, (uint64_t)&stream, 2, 4096);")
-    assert [word.on_host for word in found[0].words] == [True, False]
+    assert [word.on_host for word in found[0].words] == [True, False, False]
 
 
 def test_a_lost_context_is_told_though_the_driver_does_not_say_which(bench: Bench) -> None:

@@ -61,7 +61,8 @@ def test_the_kernel_that_was_given_freed_memory_is_named_with_its_lines(tmp_path
     t.calls += 1
     said = because(tmp_path, records, ring, lost(t))
     assert said == [
-        "scale at /home/me/train.py:10 (called at /home/me/train.py:20): argument 0 = 0xd000 points into device-memory#1 "
+        "scale<<<4, 256>>> on stream#1 at /home/me/train.py:10 (called at /home/me/train.py:20): "
+        "argument 0 = 0xd000 points into device-memory#1 "
         "(4 KiB by cuMemAlloc), which was freed before by cuMemFree"
     ]
 
@@ -90,7 +91,7 @@ def test_a_kernel_that_was_waited_for_is_not_named(
     }
     ring = w.launches(first + 2, 1, slots, {first: (5, [])})
     t.calls += 2
-    assert [each.split()[0] for each in because(tmp_path, records, ring, lost(t))] == named
+    assert [each.partition("<")[0] for each in because(tmp_path, records, ring, lost(t))] == named
 
 
 def test_a_launch_that_failed_is_not_named(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_the_launches_of_another_thread_are_named_with_it(tmp_path: Path) -> Non
     records = started(t) + w.launch_place(5, FUNCTION, stream=STREAM, stack=2)
     ring = w.launches(t.calls + 1, 1, {9: slot("cuLaunchKernel", 9, *LAUNCH_ARGS)}, {9: (5, [])}, launching=2)
     (said,) = because(tmp_path, records, ring, lost(t))
-    assert said.startswith("scale at /home/me/train.py:30 (thread 2) was launched before")
+    assert said.startswith("scale<<<4, 256>>> on stream#1 at /home/me/train.py:30 (thread 2) was launched before")
 
 
 def test_arguments_that_point_to_the_host_are_told(tmp_path: Path) -> None:
@@ -135,7 +136,9 @@ def test_arguments_that_point_to_the_host_are_told(tmp_path: Path) -> None:
     ring = w.launches(number + 1, 1, slots, {number: (5, [0, 0x7000, 0x7000])}, on_host={number: 0b111})
     t.calls += 1
     said = because(tmp_path, records, ring, lost(t))
-    assert said == ["scale at /home/me/train.py:30: argument 0 = 0x0 is a null pointer"]  # the second is a struct
+    assert said == [
+        "scale<<<4, 256>>> on stream#1 at /home/me/train.py:30: argument 0 = 0x0 is a null pointer"
+    ]  # the second is a struct
 
 
 def where(directory: Path, *frames: tuple[int, int]) -> str:
@@ -151,7 +154,7 @@ def where(directory: Path, *frames: tuple[int, int]) -> str:
     ring = w.launches(number + 1, 1, {number: slot("cuLaunchKernel", number, *LAUNCH_ARGS)}, {number: (5, [])})
     t.calls += 1
     (said,) = because(directory, records, ring, lost(t))
-    return said.removeprefix("scale").partition(" was launched")[0]
+    return said.removeprefix("scale<<<4, 256>>> on stream#1").partition(" was launched")[0]
 
 
 @pytest.mark.parametrize(
@@ -172,3 +175,30 @@ def test_a_launch_is_placed_by_the_programs_own_lines(
     tmp_path: Path, frames: list[tuple[int, int]], place: str
 ) -> None:
     assert where(tmp_path, *frames) == place
+
+
+@pytest.mark.parametrize(
+    ("calls", "named"),
+    [
+        (["begin", "launch", "end"], 0),
+        (["launch", "end"], 0),
+        (["begin", "launch"], 0),
+        (["begin", "end", "launch"], 1),
+        (["launch", "begin", "end"], 1),
+        (["launch", "begin", "launch", "end", "launch"], 2),
+    ],
+)
+def test_a_launch_that_was_captured_is_not_named(tmp_path: Path, calls: list[str], named: int) -> None:
+    t = Thread()
+    records = started(t) + w.launch_place(5, FUNCTION, stream=STREAM, stack=2)
+    slots, made = {}, {}
+    for number, each in enumerate(calls, t.calls + 1):
+        if each == "launch":
+            slots[number], made[number] = slot("cuLaunchKernel", number, *LAUNCH_ARGS), (5, [])
+        else:
+            name = "cuStreamBeginCapture" if each == "begin" else "cuStreamEndCapture"
+            slots[number] = slot(name, number, STREAM, 0)
+    ring = w.launches(t.calls + len(calls) + 1, 1, slots, made)
+    t.calls += len(calls)
+    said = because(tmp_path, records, ring, lost(t))
+    assert [("2 times" in each) + 1 for each in said] == ([named] if named else [])

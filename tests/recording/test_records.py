@@ -69,12 +69,12 @@ def flagged(record: bytes, flags: int) -> bytes:
         (
             w.launch_place(6, 7, stream=8, stack=9, words=[(1, 2), (3, 4)]),
             "places",
-            {6: LaunchPlace(9, 7, 8, ((1, 2), (3, 4)))},
+            {6: LaunchPlace(9, 7, 8, ((1, 2, 8), (3, 4, 8)))},
         ),
         (
             w.launch_place(6, 7, words=[(at, 0) for at in range(20)]),
             "places",
-            {6: LaunchPlace(0, 7, 0, tuple((at, 0) for at in range(15)))},
+            {6: LaunchPlace(0, 7, 0, tuple((at, 0, 8) for at in range(15)))},
         ),
         (
             w.handed_out(5, 2, [(1, Kind.STREAM, 2, 3), (4, Kind.EVENT, 5, 6)]),

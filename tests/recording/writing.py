@@ -167,10 +167,11 @@ def flight(slots: dict[int, bytes], *, thread: int = 1) -> bytes:
 
 
 def launch_place(
-    number: int, function: int, *, stream: int = 0, stack: int = 0, words: Sequence[tuple[int, int]] = ()
+    number: int, function: int, *, stream: int = 0, stack: int = 0, words: Sequence[tuple[int, ...]] = ()
 ) -> bytes:
-    """LAUNCH_PLACE. ``words`` are (parameter, offset)."""
-    told = struct.pack(f"<{len(words)}I", *(parameter << 16 | offset for parameter, offset in words))
+    """LAUNCH_PLACE. ``words`` are (parameter, offset), with a size if that is not 8."""
+    sizes = ((parameter | (size[0] << 8 if size else 0), offset) for parameter, offset, *size in words)
+    told = struct.pack(f"<{len(words)}I", *(parameter << 16 | offset for parameter, offset in sizes))
     return record(13, struct.pack("<IIQQI", number, stack, function, stream, len(words)) + told)
 
 
@@ -182,15 +183,19 @@ def launches(
     *,
     launching: int = 1,
     on_host: dict[int, int] | None = None,
+    unread: int = 0,
+    shape: Sequence[int] = (4, 1, 1, 256, 1, 1),
+    flags: int = layout.LAUNCH_SHAPED,
 ) -> bytes:
-    """LAUNCHES of call ``number`` of ``thread``: the ring of ``launching``. By call number: ``slots``; ``made``, place and words."""
+    """LAUNCHES of call ``number`` of ``thread``: the ring of ``launching``. By call number: ``slots``; ``made``, place and words. ``shape``
+    and ``unread`` are those of all launches."""
     ring = np.zeros(1, layout.RING)[0]
     for each, slot in slots.items():
         ring["slots"][each % 256] = np.frombuffer(slot, layout.FLIGHT_SLOT)[0]
     for each, (place, words) in made.items():
-        ring["launches"][each % 256] = (place, each, [*words, *[0] * 15][:15])
+        ring["launches"][each % 256] = (place, each, [*words, *[0] * 13][:13], *shape, unread)
         ring["on_host"][each % 256] = (on_host or {}).get(each, 0)
-    return record(14, struct.pack("<QII", number, thread, launching) + ring.tobytes())
+    return record(14, struct.pack("<QII", number, thread, launching) + ring.tobytes(), flags)
 
 
 def header(

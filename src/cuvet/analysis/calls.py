@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cuvet.analysis.code import LaunchedCode
 from cuvet.analysis.crashes import SIGNALS, Crashes
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.findings import Frame, Site
-from cuvet.model import Arguments, Call, Function, Launch, Model, Outcome, SeenHandle
+from cuvet.model import Arguments, Call, Function, Launch, Model, Outcome, SeenHandle, Stream
 from cuvet.model.objects import Object
 from cuvet.model.series import Series
 from cuvet.recording import Recording
@@ -107,6 +108,7 @@ class Calls:
         self._recording = recording
         self._process = recording.pid
         self._sites = sites
+        self._code = LaunchedCode(sites)
         self._crashes = crashes
 
     def of_record(
@@ -118,8 +120,8 @@ class Calls:
         if record.stack:
             self._sites.note(record.stack, entry_point)
             call.api = self._sites.api(record.stack) or ""
-        if self._recording.launches:
-            call.launches = self._launches_before(model, call, known)
+        if (call.thread, call.number) in self._recording.launches:
+            call.launches, call.more_launches = self._launches_before(model, call, known)
         if record.status is None:
             call.outcome.signal = self._signal_in(record, death, call)
         return call
@@ -157,15 +159,19 @@ class Calls:
             call.shared_with, call.shared_call = overlap.thread, known[overlap.entry_point]
         return call
 
-    def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[Launch, ...]:
-        """What the shim stored with a call that told that a context was lost."""
+    def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[tuple[Launch, ...], bool]:
+        """What the shim stored with a call that told that a context was lost, and whether other work may have come before."""
         rings = self._recording.launches.get((call.thread, call.number), ())
-        found = (each for ring in rings for each in unwaited(ring, self._recording, known.__getitem__))
-        return tuple(self._launch(model, each) for each in found)
+        alone = sum(1 for _ in model.objects(Kind.CONTEXT, alive=False)) <= 1
+        each = [unwaited(ring, self._recording, known.__getitem__, alone=alone) for ring in rings]
+        launches = tuple(self._launch(model, launched) for found in each for launched in found.launches)
+        told = {ring.thread for ring in rings}
+        more = any(found.more for found in each) or not self._recording.calls_of_thread.keys() <= told
+        return launches, more
 
     def _launch(self, model: Model, launched: Launched) -> Launch:
-        function = model.find(Kind.FUNCTION, launched.function)
-        symbol = function.symbol if isinstance(function, Function) else ""
+        function = self._function(model, launched)
+        symbol = function.symbol if function is not None else ""
         _, frames = self._sites.of_stack(launched.stack)
         types = parameter_types(symbol)
         return Launch(
@@ -177,7 +183,25 @@ class Calls:
             where=_where(frames),
             words=launched.words,
             pointers=frozenset(number for number, name in enumerate(types) if name.endswith("*")),
+            grid=launched.grid,
+            block=launched.block,
+            symbol=symbol,
+            code=None if self._may_be_captured(model, launched) else self._code.of(symbol, launched.stack),
+            context=function.context if function is not None else None,
         )
+
+    def _may_be_captured(self, model: Model, launched: Launched) -> bool:
+        """Whether the kernel may not have run, since its stream captured. Of captures that another thread began, it is not known when."""
+        stream = model.find(Kind.STREAM, launched.stream) if launched.stream else None
+        begun = stream.begun if isinstance(stream, Stream) else None
+        return launched.captured or (begun is not None and begun.thread != launched.thread)
+
+    def _function(self, model: Model, launched: Launched) -> Function | None:
+        """What the launch named; None if that is not known, or the handle was issued again since."""
+        found = model.find(Kind.FUNCTION, launched.function)
+        made = found.created_by if found is not None else None
+        later = made is not None and made.thread == launched.thread and made.number > launched.number
+        return found if isinstance(found, Function) and not later else None
 
     def _signal_in(self, record: CallRecord, death: int | None, call: RecordedCall) -> int | None:
         """The signal of which the process died in this call that did not return. A call without a stack gets the fault's."""

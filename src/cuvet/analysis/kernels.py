@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from cuvet.analysis.calls import RecordedCall
-from cuvet.image import elf, fatbin, ptx
-from cuvet.image.entries import Entry
+from cuvet.analysis.code import MOST_BYTES, newest_text
+from cuvet.image import elf
 from cuvet.image.errors import ImageError
 from cuvet.image.source import opened
 from cuvet.kernels import Dimensions, Program
@@ -19,7 +19,6 @@ from cuvet.recording import Recording
 from cuvet.recording.records import Code
 from cuvet.recording.symbols import demangle, parameter_types
 
-_MOST_BYTES = 64 << 20
 _MOST_FOLLOWED = 10_000
 _MOST_FOLLOWED_OF_ONE = 256
 """Launches of a kernel with other arguments, or in another geometry: each costs about as much as a thousand other calls."""
@@ -86,14 +85,14 @@ class RecordedKernels:
         code = self._recording.code.get((made.thread, made.number)) if isinstance(made, RecordedCall) else None
         try:
             data = b"" if code is None else code.data or self._in_file(code)
-            return _program(data)
+            return newest_text(data)
         except (ImageError, OSError):
             return None
 
     def _in_file(self, code: Code) -> bytes:
         """The bytes of the file that was mapped at the code's address; nothing if it is not found there."""
         module = next((each for each in self._recording.modules if each.start <= code.address < each.end), None)
-        if module is None or code.total > _MOST_BYTES:
+        if module is None or code.total > MOST_BYTES:
             return b""
         address = code.address - module.bias
         with opened(Path(module.path)) as file:
@@ -101,16 +100,3 @@ class RecordedKernels:
                 if section.address <= address < section.address + section.contents.size:
                     return section.contents.read(address - section.address, code.total)
         return b""
-
-
-def _program(data: bytes) -> Program | None:
-    """The newest PTX text in the code that was loaded; None if there is none. All texts are of the same source."""
-    if data[:4] == fatbin.MAGIC.to_bytes(4, "little"):
-        texts = [entry for entry in fatbin.entries(data) if entry.kind == "ptx"]
-        data = max(texts, key=_architecture).data() if texts else b""
-    text = data.split(b"\0", 1)[0].decode("utf-8", "replace")
-    return Program(lambda: text) if ptx.begins(text) else None
-
-
-def _architecture(entry: Entry) -> int:
-    return entry.sm

@@ -153,7 +153,7 @@ class ProcessAnalysis:
         if all_work:
             model.touches, model.kernels = Touches(), RecordedKernels(self.recording)
         model.driver_version, model.capabilities = int(header["driver_version"]), self.recording.capabilities
-        model.ledger.gpus = self.recording.gpu_memories
+        model.ledger.gpus, model.not_pageable = self.recording.gpu_memories, self.recording.not_pageable
         return model
 
     def _judge(self, model: Model, record: CallRecord, death: int | None) -> None:

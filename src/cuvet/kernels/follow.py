@@ -1,12 +1,13 @@
 """Corner threads of a grid, followed as long as everything that decides about their way is known: parameters, the thread's place in
 the grid, and what is computed from these. What is loaded from memory is not known, and nothing is stored there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuvet.kernels.instructions import EFFECTS
 from cuvet.kernels.text import Function, Instruction, Program
 from cuvet.kernels.thread import Ended, Frame, Place, Span, Thread
-from cuvet.kernels.values import Block
+from cuvet.kernels.values import Argument, Block
 
 PAGE_BITS = 21
 """Memory is mapped in units of 2 MiB (cuMemGetAllocationGranularity): of several accesses to one, the first says it all."""
@@ -19,11 +20,13 @@ Dimensions = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class Way:
     """What a thread certainly does: the first address that it accesses in each page, in order, and then the status of the trap or
-    failed assertion at its end, if there is one. ``whole``: it was not given up for its length."""
+    failed assertion at its end, if there is one. ``whole``: it was not given up for its length. ``misaligned``: it ends with an access
+    at this address, which is no multiple of its size."""
 
     addresses: tuple[int, ...] = ()
     trapped: int = 0
     whole: bool = True
+    misaligned: tuple[int, int] | None = None
     touched: tuple[tuple[Place, Span], ...] | None = None
     """All that it accesses, and by which instruction; None if that is not known to its end."""
 
@@ -31,12 +34,12 @@ class Way:
 def follow(
     program: Program,
     name: str,
-    arguments: tuple[bytes, ...],
+    arguments: Sequence[Argument],
     grid: Dimensions,
     block: Dimensions,
     steps: int = MOST_STEPS,
 ) -> tuple[Way, ...]:
-    """The ways of the first and the last thread of the first and the last block. ``arguments``: bytes of the kernel's parameters,
+    """The ways of the first and the last thread of the first and the last block. ``arguments``: the kernel's parameters,
     in order. Nothing if the text does not define such a kernel."""
     places = dict.fromkeys(
         (block_at, thread_at)
@@ -50,7 +53,7 @@ def follow(
 def way_of(
     program: Program,
     name: str,
-    arguments: tuple[bytes, ...],
+    arguments: Sequence[Argument],
     shape: tuple[Dimensions, Dimensions],
     place: tuple[Dimensions, Dimensions],
     steps: int = MOST_STEPS,
@@ -68,7 +71,7 @@ def way_of(
 
 
 def _way(
-    program: Program, function: Function, arguments: tuple[bytes, ...], special: dict[str, int], steps: int
+    program: Program, function: Function, arguments: Sequence[Argument], special: dict[str, int], steps: int
 ) -> Way:
     blocks = {name: Block.of(data) for name, data in zip(function.parameters, arguments, strict=True)}
     thread = Thread(program, special, [Frame(function, blocks=blocks)], PAGE_BITS)
@@ -79,7 +82,7 @@ def _way(
     except Ended:
         whole = True
     touched = tuple(thread.touched) if thread.finished else None
-    return Way(tuple(thread.accesses.values()), thread.trapped, whole, touched)
+    return Way(tuple(thread.accesses.values()), thread.trapped, whole, thread.misaligned, touched)
 
 
 def _step(thread: Thread) -> None:

@@ -44,7 +44,8 @@ class Frame:
 @dataclass(slots=True, eq=False)
 class Thread:
     """``special``: values of special registers. ``accesses``: the first address in each page of memory that the thread certainly
-    accesses, by page, in order. ``trapped``: status that its end gives the context, 0 if it does not."""
+    accesses, by page, in order. ``trapped``: status that its end gives the context, 0 if it does not. ``misaligned``: the address at which
+    it ends since it is no multiple of the size of the access, and that size."""
 
     program: Program
     special: dict[str, int]
@@ -52,6 +53,7 @@ class Thread:
     page_bits: int
     accesses: dict[int, int] = field(default_factory=dict)
     trapped: int = 0
+    misaligned: tuple[int, int] | None = None
     touched: dict[tuple[Place, Span], None] = field(default_factory=dict)
     """All that it certainly accesses, in order, and by which instruction."""
     finished: bool = False
@@ -91,6 +93,7 @@ class Thread:
     def touch(self, address: int, size: int, writes: bool, atomic: bool = False) -> None:
         """The thread accesses memory there. Ended if the address is not aligned."""
         if address % size:
+            self.misaligned = (address, size)
             raise Ended  # another error than that of an address without memory
         self.accesses.setdefault(address >> self.page_bits, address)
         place = (self.frame.function.name, self.frame.position)

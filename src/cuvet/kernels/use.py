@@ -30,6 +30,7 @@ _COPIES = frozenset({"cp", "multimem", "tcgen05"})
 _NO_MEMORY = frozenset({"shared", "local", "const", "param", "tex", "surf"})
 _OF_SYSTEM = frozenset({"sys", "mmio"})
 _WAITING = frozenset({"volatile", "relaxed", "acquire"})
+_PLACES = ("%tid", "%ctaid", "%laneid", "%warpid")
 _HARMLESS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 
 
@@ -81,6 +82,21 @@ def use_of(program: Program, name: str) -> KernelUse | None:
         for each in found
     )  # a loop of compare-and-swap begins with a plain read
     return KernelUse(frozenset(uses), flow.elsewhere, flow.tells, flow.waits)
+
+
+def chooses_by_arguments(function: Function) -> bool:
+    """Whether a branch may depend on its parameters, or on what it loads, and not on the thread's place: all threads may leave out an
+    access then. What it calls is not looked at, and so may choose."""
+    varying: set[str] = set()
+    for _ in range(_MOST_ROUNDS):
+        before = len(varying)
+        for instruction in function.code:
+            if any(name in varying or name.startswith(_PLACES) for name in _names(instruction.operands[1:])):
+                varying.update(() if instruction.name in _TOUCHING else _names(instruction.operands[:1]))
+        if before == len(varying):
+            break
+    guards = {instruction.guard for instruction in function.code if instruction.guard is not None}
+    return not guards <= varying or any(instruction.name in ("call", "") for instruction in function.code)
 
 
 @dataclass(slots=True)

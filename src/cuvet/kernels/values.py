@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+Argument = bytes | Mapping[int, int]
+"""Of a kernel: its bytes, or those that are known by their offsets."""
 
 
 @dataclass(slots=True, eq=False)
@@ -14,8 +18,8 @@ class Block:
     pointers: dict[int, Pointer] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: bytes) -> Block:
-        return cls(dict(enumerate(data)))
+    def of(cls, data: Argument) -> Block:
+        return cls(dict(enumerate(data)) if isinstance(data, bytes) else dict(data))
 
     def load(self, offset: int, size: int) -> Value:
         """The unsigned integer or the pointer of ``size`` bytes there."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.findings import Site
+
+if TYPE_CHECKING:
+    from cuvet.kernels import Dimensions, Program
+    from cuvet.model.objects import Context
 
 CRASH, ABORT = -11, -6
 """In place of a status: the process died of SIGSEGV in the driver, of SIGABRT in a library."""
@@ -24,21 +28,23 @@ class SeenHandle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Eight bytes of a kernel's arguments: those of parameter ``parameter`` from ``offset`` on; ``whole`` if that is all there is of it.
-    ``on_host``: the host can read memory at this address."""
+    """``size`` bytes of a kernel's arguments: those of parameter ``parameter`` from ``offset`` on; ``whole`` if that is all there is of it.
+    ``value`` is None if they could not be read. ``on_host``: the host can read memory at this address."""
 
     parameter: int
     offset: int
     whole: bool
-    value: int
+    value: int | None
     on_host: bool
+    size: int = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel launch that succeeded, as the flight recorder remembers it. ``kernel`` is the name as C++ writes it, "" if it is not known,
     and ``pointers`` are its parameters that are pointers, as far as the name tells; ``stream`` the handle, None if it is not known;
-    ``where`` tells the place (`` at file:line``, or nothing). It was made after ``after_ns``."""
+    ``where`` tells the place (`` at file:line``, or nothing). It was made after ``after_ns``. ``code``: the PTX of its kernel, ``symbol``
+    its name there, ``grid`` and ``block`` its shape, if they are known; ``context`` that of its function."""
 
     kernel: str
     stream: int | None
@@ -48,6 +54,11 @@ class Launch:
     where: str
     words: tuple[Word, ...] = ()
     pointers: frozenset[int] = frozenset()
+    grid: Dimensions | None = None
+    block: Dimensions | None = None
+    symbol: str = ""
+    code: Program | None = None
+    context: Context | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +124,8 @@ class Call:
     launches: tuple[Launch, ...] = ()
     """Of a call that told that a context was lost: what its process had launched before, without what the launching thread has
     synchronised with since; oldest first for each thread."""
+    more_launches: bool = False
+    """There may be others before these: of threads that ended, of graphs, or too long ago."""
     position: tuple[int, int] | None = None
     """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
 

@@ -106,6 +106,7 @@ class Model(ModelView):
         self.shutdown_by: bool = False
         self.driver_version: int = 0
         self.capabilities: tuple[int, ...] = ()
+        self.not_pageable: frozenset[int] = frozenset()
         self.compiled: set[tuple[bytes, int]] = set()
         self.endangered: Clock = {}
         self.freed_twice_in: set[Context] = set()
@@ -203,6 +204,7 @@ class Model(ModelView):
         child.kernels = self.kernels
         child.touches = None if self.touches is None else Touches()
         child.capabilities = self.capabilities
+        child.not_pageable = self.not_pageable
         child.ledger = Ledger(self.ledger.gpus)
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
         return child

@@ -73,6 +73,10 @@ class ModelView:
             """The compute capability of each GPU, as far as they are known."""
 
         @property
+        def not_pageable(self) -> Set[int]:
+            """The GPUs that are known not to access memory of the host that CUDA does not know."""
+
+        @property
         def initialised_by(self) -> Call | None:
             """The cuInit that succeeded."""
 

@@ -1,17 +1,25 @@
 """From flight recorders to the launches that were made and not waited for."""
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog.kinds import FUNCTIONS
+from cuvet.kernels import Dimensions
 from cuvet.model.call import Word
 from cuvet.recording import layout
 from cuvet.recording.records import LaunchPlace, Ring, SideTables
 
+_BEGIN_CAPTURE = frozenset({"cuStreamBeginCapture", "cuStreamBeginCaptureToGraph"})
+_END_CAPTURE = "cuStreamEndCapture"
+_DEFAULT_STREAMS = frozenset(range(3))
+"""0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
+
 
 class Launched(NamedTuple):
-    """``stack`` is 0, ``stream`` None if they are not known. The launch was entered at ``after`` or later, in ticks."""
+    """``stack`` is 0, ``stream``, ``grid`` and ``block`` are None if they are not known. The launch was entered at ``after`` or later, in
+    ticks. ``captured``: its stream may have joined a capture, so that its kernel did not run."""
 
     function: int
     stream: int | None
@@ -20,23 +28,67 @@ class Launched(NamedTuple):
     number: int
     after: int
     words: tuple[Word, ...]
+    grid: Dimensions | None = None
+    block: Dimensions | None = None
+    captured: bool = False
 
 
-def unwaited(ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryPoint | None]) -> list[Launched]:
-    """Launches of a thread that succeeded, oldest first, without those for which the thread itself then waited by context or stream."""
+class Unwaited(NamedTuple):
+    """Launches that a thread made and did not wait for, oldest first. ``more``: there may be others, too long ago, or of graphs."""
+
+    launches: list[Launched]
+    more: bool
+
+
+def unwaited(
+    ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryPoint | None], *, alone: bool = True
+) -> Unwaited:
+    """Launches of a thread that succeeded, without those for which the thread itself then waited. ``alone``: the process has one context,
+    so that who waits for a context waits for all of them."""
     found: list[Launched] = []
+    capturing: dict[int, int] = {}
     after = 0
-    for row in _in_order(ring.data["slots"]):
+    rows = list(_in_order(ring.data["slots"]))
+    more = bool(rows) and int(ring.data["slots"][rows[0]]["number"]) > 1
+    for row in rows:
         slot = ring.data["slots"][row]
         after = max(after, int(slot["entered"]))
         called = entry_point(int(slot["entry_point"]))
         if called is None or int(slot["status"]) not in (0, layout.PENDING):
             continue
+        args = slot["args"].tolist()
         if called.does(Verb.LAUNCHES, to=FUNCTIONS):
             found.append(_launched(ring, row, called, tables, after))
+        elif called.does(Verb.LAUNCHES, to=(Kind.GRAPH_EXEC,)):
+            more = True
+        elif called.name in _BEGIN_CAPTURE:
+            capturing[args[0]] = len(found)
+        elif called.name == _END_CAPTURE:
+            since = capturing.pop(args[0], 0)
+            found = [*found[:since], *_not_captured(found[since:], args[0])]
+            more = True
         elif int(slot["status"]) == 0:
-            found = [launch for launch in found if not _waits_for(called, slot["args"].tolist(), launch.stream)]
-    return found
+            found = [_destroyed(called, args, each) for each in found if not _waits_for(called, args, each, alone)]
+            capturing = dict.fromkeys(capturing, 0)
+            more = more and not (alone and _waits_for_context(called))
+    for stream, since in capturing.items():
+        found = [*found[:since], *_not_captured(found[since:], stream)]
+    return Unwaited(found, more)
+
+
+def _not_captured(launches: list[Launched], stream: int) -> list[Launched]:
+    """Launches made while the stream captured, without its own. Other streams may have joined."""
+    return [each._replace(captured=True) for each in launches if each.stream != stream]
+
+
+def launched(ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryPoint | None]) -> Iterator[Launched]:
+    """All launches of a thread that are in its flight recorder and succeeded, oldest first."""
+    for row in _in_order(ring.data["slots"]):
+        slot = ring.data["slots"][row]
+        called = entry_point(int(slot["entry_point"]))
+        succeeded = int(slot["status"]) in (0, layout.PENDING)
+        if called is not None and succeeded and called.does(Verb.LAUNCHES, to=FUNCTIONS):
+            yield _launched(ring, row, called, tables, int(slot["entered"]))
 
 
 def _in_order(slots: Any) -> Iterator[int]:
@@ -44,31 +96,68 @@ def _in_order(slots: Any) -> Iterator[int]:
     return (row for _, row in sorted(used))
 
 
-def _waits_for(called: EntryPoint, args: list[int], stream: int | None) -> bool:
-    """Whether a call that returned has waited for work on the stream."""
-    for role in called.roles:
-        if role.verb is Verb.BLOCKS and role.kind is Kind.CONTEXT:
-            return True
-        if role.verb is Verb.BLOCKS and role.kind is Kind.STREAM:
-            return stream is not None and args[called.index[role.parameter]] == stream
-    return False
+def _waits_for_context(called: EntryPoint) -> bool:
+    return called.does(Verb.BLOCKS, to=(Kind.CONTEXT,))
+
+
+def _waits_for(called: EntryPoint, args: list[int], launch: Launched, alone: bool) -> bool:
+    """Whether a call that returned has waited for the launch. A copy to the host waits for the stream 0 of the thread ("the function
+    returns only once the copy has completed": CUDA Driver API, API synchronization behavior)."""
+    if alone and (_waits_for_context(called) or (called.name == "cuMemcpyDtoH" and launch.stream in _DEFAULT_STREAMS)):
+        return True
+    streams = (each for each in called.roles if each.verb is Verb.BLOCKS and each.kind is Kind.STREAM)
+    named = {args[called.index[role.parameter]] for role in streams}
+    return launch.stream in named and (alone or launch.stream not in _DEFAULT_STREAMS)
+
+
+def _destroyed(called: EntryPoint, args: list[int], launch: Launched) -> Launched:
+    """The launch, of which nothing is known to wait if its stream was destroyed: another may have the handle then."""
+    ended = called.does(Verb.DESTROYS, to=(Kind.STREAM,)) and args[0] == launch.stream
+    return launch._replace(stream=None) if ended else launch
 
 
 def _launched(ring: Ring, row: int, called: EntryPoint, tables: SideTables, after: int) -> Launched:
     slot, launch = ring.data["slots"][row], ring.data["launches"][row]
     number = int(slot["number"])
-    place = tables.places.get(int(launch["place"])) if int(launch["number"]) == number & 0xFFFFFFFF else None
+    noted = int(launch["number"]) == number & 0xFFFFFFFF
+    place = tables.places.get(int(launch["place"])) if noted else None
+    grid, block = _shape(launch) if noted and ring.shaped else (None, None)
     if place is None:
         function = next(called.index[role.parameter] for role in called.roles if role.verb is Verb.LAUNCHES)
         handle = int(slot["args"][function]) if function < len(slot["args"]) else 0
-        return Launched(handle, None, 0, ring.thread, number, after, ())
-    words = _words(place, launch["words"].tolist(), int(ring.data["on_host"][row]))
-    return Launched(place.function, place.stream, place.stack, ring.thread, number, after, words)
+        return Launched(handle, None, 0, ring.thread, number, after, (), grid, block)
+    words = _words(place, _values(launch, ring.shaped), int(ring.data["on_host"][row]))
+    return Launched(place.function, place.stream, place.stack, ring.thread, number, after, words, grid, block)
 
 
-def _words(place: LaunchPlace, values: list[int], on_host: int) -> tuple[Word, ...]:
-    parameters = [parameter for parameter, _ in place.words]
+def _shape(launch: Any) -> tuple[Dimensions | None, Dimensions | None]:
+    grid, block = _dimensions(launch, "grid"), _dimensions(launch, "block")
+    return (grid, block) if all(grid) and all(block) else (None, None)
+
+
+def _dimensions(launch: Any, name: str) -> Dimensions:
+    return int(launch[f"{name}_x"]), int(launch[f"{name}_y"]), int(launch[f"{name}_z"])
+
+
+def _values(launch: Any, shaped: bool) -> list[int | None]:
+    """None for what could not be read. Recordings without shapes had 0 for that."""
+    if not shaped:
+        data = launch.tobytes()[-8 * layout.OLD_LAUNCH_WORDS :]
+        return [value or None for value in struct.unpack(f"<{layout.OLD_LAUNCH_WORDS}Q", data)]
+    unread = int(launch["unread"])
+    return [None if unread >> number & 1 else value for number, value in enumerate(launch["words"].tolist())]
+
+
+def _words(place: LaunchPlace, values: list[int | None], on_host: int) -> tuple[Word, ...]:
+    parameters = [parameter for parameter, _, _ in place.words]
     return tuple(
-        Word(parameter, offset, offset == 0 and parameters.count(parameter) == 1, value, bool(on_host >> number & 1))
-        for number, ((parameter, offset), value) in enumerate(zip(place.words, values, strict=False))
+        Word(
+            parameter,
+            offset,
+            offset == 0 and parameters.count(parameter) == 1,
+            value,
+            bool(on_host >> number & 1),
+            size,
+        )
+        for number, ((parameter, offset, size), value) in enumerate(zip(place.words, values, strict=False))
     )

@@ -86,7 +86,9 @@ class NoteCode(IntEnum):
 
 
 MOST_GPUS = 64
-GPU = np.dtype([("memory", "<u8"), ("capability", "<u4"), ("reserved", "<u4")])
+GPU = np.dtype([("memory", "<u8"), ("capability", "<u4"), ("pageable", "<u4")])
+NOT_PAGEABLE = 1
+"""Of a GPU: it cannot access memory of the host that CUDA does not know. 2: it can; 0: unknown."""
 HEADER = np.dtype(
     {
         "names": [
@@ -105,7 +107,10 @@ HEADER = np.dtype(
 )  # fmt: skip
 
 FLIGHT_SLOTS = 256
-LAUNCH_WORDS = 15
+LAUNCH_WORDS = 13
+LAUNCH_SHAPED = 1
+"""Of LAUNCHES: a launch ends with its grid, its block and what could not be read. Before, these were two more words of its arguments."""
+OLD_LAUNCH_WORDS = 15
 OBJECT_ALIVE = 1
 OBJECT_KNOWN = 2
 AGAIN_SUBJECT = 0x80
@@ -128,7 +133,8 @@ FIELDS = {
     "OutputField": "u8 parameter, u8 kind, u16 reserved, u32 generation, u64 value",
     "InputField": "u16 parameter, u16 reserved, u32 bytes",
     "Slot": "u32 entry_point, u32 status, u64 entered, u64 number, u64 args[5]",
-    "Launch": f"u32 place, u32 number, u64 words[{LAUNCH_WORDS}]",
+    "Launch": f"u32 place, u32 number, u64 words[{LAUNCH_WORDS}], u32 grid_x, u16 grid_y, u16 grid_z, "
+    "u16 block_x, u16 block_y, u16 block_z, u16 unread",
     "StackFields": "u32 id, u16 native, u16 python",
     "PythonFrameFields": "u32 code, u32 line",
     "PythonCodeFields": "u32 id, u16 file_bytes, u16 name_bytes",

@@ -227,6 +227,13 @@ class Recording(SideTables):
         return tuple(self.header["gpu"]["capability"][:known].tolist())
 
     @property
+    def not_pageable(self) -> frozenset[int]:
+        """GPUs that cannot access memory of the host that CUDA does not know."""
+        known = min(int(self.header["gpus"]), layout.MOST_GPUS)
+        told = self.header["gpu"]["pageable"][:known].tolist()
+        return frozenset(number for number, pageable in enumerate(told) if pageable == layout.NOT_PAGEABLE)
+
+    @property
     def stop(self) -> Stop | None:
         """None: it has not stopped growing."""
         ticks = int(self.header["stopped"])

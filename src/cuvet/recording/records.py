@@ -68,19 +68,21 @@ class Overlap(NamedTuple):
 
 class LaunchPlace(NamedTuple):
     """One way to launch ``function`` on ``stream``. ``words`` are those of its arguments that a launch leaves: index of the parameter,
-    and bytes from its start."""
+    bytes from its start, and how many."""
 
     stack: int
     function: int
     stream: int
-    words: tuple[tuple[int, int], ...]
+    words: tuple[tuple[int, int, int], ...]
 
 
 class Ring(NamedTuple):
-    """The flight recorder of a thread as it was at some call: one element of dtype ``layout.RING``."""
+    """The flight recorder of a thread as it was at some call: one element of dtype ``layout.RING``. ``shaped``: it has the grids and blocks
+    of its launches, and says which of their words could not be read."""
 
     thread: int
     data: Any
+    shaped: bool = True
 
 
 class Fault(NamedTuple):
@@ -336,13 +338,16 @@ class SideTables:
         self.overlaps[thread, number] = Overlap(*other)
 
     def _take_launch_place(self, rest: _Rest, number: int, stack: int, function: int, stream: int, count: int) -> None:
-        words = np.frombuffer(rest.take(4 * min(count, layout.LAUNCH_WORDS)), "<u4").tolist()
-        self.places[number] = LaunchPlace(stack, function, stream, tuple((word >> 16, word & 0xFFFF) for word in words))
+        words = np.frombuffer(rest.take(4 * min(count, layout.OLD_LAUNCH_WORDS)), "<u4").tolist()
+        told = tuple((word >> 16 & 0xFF, word & 0xFFFF, word >> 24 or 8) for word in words)
+        self.places[number] = LaunchPlace(stack, function, stream, told)
 
     def _take_launches(self, rest: _Rest, number: int, thread: int, launching: int) -> None:
         ring = np.frombuffer(rest.take(layout.RING.itemsize), layout.RING)[0]
         if len(self.launches) < MOST_LOSSES or (thread, number) in self.launches:
-            self.launches.setdefault((thread, number), []).append(Ring(launching, ring))
+            self.launches.setdefault((thread, number), []).append(
+                Ring(launching, ring, bool(rest.flags & layout.LAUNCH_SHAPED))
+            )
 
     def _take_handed_out(self, rest: _Rest, number: int, thread: int, count: int) -> None:
         objects = _outputs(rest.take(layout.CALL_OUTPUT.size * count))

@@ -27,6 +27,8 @@ _INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
 _EXTENSION = re.compile(r"\.(cpython-[^/]*|abi3)\.so$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD_LIBRARY = re.compile(r"/lib(?:64)?/python\d+\.\d+/")
+_HEADERS = frozenset({"cuda_runtime.h", "cuda_runtime_api.h"})
+"""Of CUDA: their templates pass on calls, as cudaLaunchKernelEx does to cudaLaunchKernelExC."""
 _BINDINGS = frozenset({"cuda", "cuvet"})
 """Packages of Python that pass on the calls of those who call them."""
 _CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -107,6 +109,12 @@ class Sites:
         if caller is not None:
             return _package(caller.module) or valid(os.path.basename(caller.module)) or None
         return self._python_frame(*found.python[0]).module if found.python else None
+
+    def files(self, stack: int) -> tuple[str, ...]:
+        """The files whose code is on that stack, innermost first, that are still what they were, as far as symbols tell."""
+        found = self._tables.stacks.get(stack)
+        frames = self._functions(found) if found is not None else iter(())
+        return tuple(dict.fromkeys(frame.module for frame in frames if frame.symbol and frame.module))
 
     def is_of_library(self, stack: int) -> bool:
         """Whether a shared library or a package of Python called CUDA on that stack, not the program's own code. False if unknown."""
@@ -251,7 +259,8 @@ def _internal(frame: NativeFrame, name: str) -> bool:
     """The runtime's own code, and the C library that it comes through (pthread_once)."""
     module = os.path.basename(frame.module)
     runtime = module.startswith(("libcuda.so", "libcudart.so", "libc.so", "libpthread"))
-    return runtime or frame.symbol == STUB or name.startswith(_RUNTIME_INTERNAL)
+    template = frame.function.startswith("cuda") and os.path.basename(frame.file or "") in _HEADERS
+    return runtime or template or frame.symbol == STUB or name.startswith(_RUNTIME_INTERNAL)
 
 
 def _is_nameless(frame: NativeFrame) -> bool:

@@ -1,117 +1,138 @@
-"""What was launched before a context was lost, in words. First come launches whose arguments point to memory that the kernel cannot use."""
+"""What was launched before a context was lost, in words: a verdict if one launch stands out, else the launches that it can have been."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Allocation, Call, Context, HostMemory, Launch, ModelView, Object, Word
-from cuvet.rules.lifecycle import ending, written
-from cuvet.sizes import binary_size
+from cuvet.model import Context, Launch, ModelView, Object, Stream
+from cuvet.model.view import PER_THREAD
+from cuvet.rules.faults import Suspicion, Suspicions, may_leave_out
 
-MOST_SUSPECTS, MOST_OTHERS = 6, 4
+MOST_SUSPECTS, MOST_OTHERS, MOST_POINTERS = 6, 4, 4
 _MOST_NAME = 120
-_OF_ONE_DEVICE = frozenset({"linear", "pitched", "stream-ordered", "mapped"})
-"""Variants of memory that a kernel on another device needs access to."""
+_ILLEGAL_ADDRESS = 700
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
-    """Why an argument cannot be used; ``object`` is what it points into, if CUDA knows that."""
+class Sort:
+    """Launches that are told in one line, newest first, and what is wrong with them."""
 
-    text: str
-    object: Object | None = None
+    line: str
+    wrong: tuple[Suspicion, ...]
+    launches: tuple[Launch, ...]
 
 
 def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Object, ...]]:
-    """What was launched in the context that was lost, one line for each sort of launch, and the objects that these are about."""
-    launches = [each for each in _newest_first(context) if _may_run_in(each, context, model)]
-    suspects: dict[str, tuple[Suspicion, ...]] = {}
-    others: dict[str, int] = {}
-    for launch in launches:
-        found = tuple(_suspicions(launch, context, model))
-        line = (
-            f"{_name(launch, context)}: {'; '.join(each.text for each in found)}" if found else _name(launch, context)
-        )
-        if found:
-            suspects.setdefault(line, found)
-        else:
-            others[line] = others.get(line, 0) + 1
-    objects = (each.object for line in list(suspects)[:MOST_SUSPECTS] for each in suspects[line] if each.object)
-    lines = [*list(suspects)[:MOST_SUSPECTS], *_others(others)]
-    left = len(suspects) + len(others) - len(lines)
+    """What was launched in the context that was lost: the verdict or the candidates, a line for each sort of launch, and the objects that
+    these are about."""
+    suspicions = Suspicions(context, model)
+    sorts = _sorts(context, model, suspicions)
+    suspects, others = ([each for each in sorts if bool(each.wrong) is wrong] for wrong in (True, False))
+    verdict = _verdict(context, suspects, others)
+    if verdict is not None:
+        lines = [f"verdict: {verdict.line}", *_pointers(verdict, suspicions)]
+        more = sum(len(each.launches) for each in others)
+        lines += [f"the other launches that were not waited for ({more:,}) have no such argument"] if more else []
+        return tuple(lines), _objects([verdict])
+    listed = [*suspects[:MOST_SUSPECTS], *others[:MOST_OTHERS]]
+    alone = len(sorts) == 1
+    lines = [line for each in listed for line in (each.line, *(_pointers(each, suspicions) if alone else ()))]
+    left = len(sorts) - len(listed)
     if left:
         lines.append(f"{left} more sorts of launches were made before")
-    return tuple(lines), tuple(dict.fromkeys(objects))
+    if lines and context.error is not None and context.error.more_launches:
+        lines.append("there may be others: of graphs, of threads that ended, or before the last 256 calls of a thread")
+    return tuple(lines), _objects(suspects[:MOST_SUSPECTS])
 
 
-def _others(others: dict[str, int]) -> Iterator[str]:
-    for line, count in list(others.items())[:MOST_OTHERS]:
-        times = f", {count:,} times" if count > 1 else ""
-        yield f"{line} was launched before{times}; its thread has synchronised neither context nor stream since"
+def _objects(sorts: Iterable[Sort]) -> tuple[Object, ...]:
+    return tuple(dict.fromkeys(wrong.object for each in sorts for wrong in each.wrong if wrong.object))
 
 
-def _newest_first(context: Context) -> Iterable[Launch]:
-    return reversed(context.error.launches) if context.error is not None else ()
-
-
-def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
-    """False if its stream is known to belong to another context."""
-
-    stream = model.find(Kind.STREAM, launch.stream) if launch.stream else None
-    return stream is None or stream.context is None or stream.context is context
-
-
-def _name(launch: Launch, context: Context) -> str:
-    name = launch.kernel or "a kernel whose name is not known"
-    if len(name) > _MOST_NAME:
-        name = f"{name[:_MOST_NAME]}…"
-    other = context.error is not None and launch.thread != context.error.thread
-    return f"{name}{launch.where}" + (f" (thread {launch.thread})" if other else "")
-
-
-def _suspicions(launch: Launch, context: Context, model: ModelView) -> Iterator[Suspicion]:
-    ends = _ends(launch.words, model)
-    for word in launch.words:
-        found = _suspicion(word, launch, context, model) if word.value not in ends else None
-        if found is not None:
-            inside = "" if word.whole else f", byte {word.offset},"
-            yield Suspicion(f"argument {word.parameter}{inside} = {word.value:#x} {found.text}", found.object)
-
-
-def _ends(words: Sequence[Word], model: ModelView) -> set[int]:
-    """Ends of memory that other arguments point into. Such an argument may be an end, not the start of the memory that follows."""
-    found = (model.allocation_at(word.value) for word in words)
-    return {memory.end for memory in found if memory is not None}
-
-
-def _suspicion(word: Word, launch: Launch, context: Context, model: ModelView) -> Suspicion | None:
-    if word.value == 0 and word.whole and word.parameter in launch.pointers:
-        return Suspicion("is a null pointer")
-    memory: Allocation | HostMemory | None = model.allocation_at(word.value) or model.host_memory_at(word.value)
-    if memory is None:
-        known = word.whole and word.on_host
-        return Suspicion("points into memory of the host that CUDA does not know") if known else None
-    if memory.alive:
-        if isinstance(memory, HostMemory) or memory.variant not in _OF_ONE_DEVICE or model.reaches(context, memory):
-            return None
-        return Suspicion(
-            f"points into {_described(memory)} of device {memory.device}, to which this context has no access", memory
-        )
-    freed = memory.destroyed_by
-    if freed is None or not _was_before(freed, launch):
+def _verdict(context: Context, suspects: list[Sort], others: list[Sort]) -> Sort | None:
+    """The one sort of launch that the error certainly comes from, the oldest of those that make the same mistake, or that alone can have
+    caused it as far as the host can know. None if there is another that can have, or whether the kernel uses the argument depends on what
+    is not known."""
+    if len(set(map(_mistake, suspects))) != 1:
         return None
-    return Suspicion(
-        f"points into {_described(memory)}, which was {ending(freed)} before by {written(freed)}{freed.where()}", memory
+    only = suspects[-1]
+    if all(each.certain for each in only.wrong):
+        return only
+    error = context.error
+    if context.error_status != _ILLEGAL_ADDRESS or error is None or error.more_launches or len(suspects) > 1:
+        return None
+    unread = any(word.value is None for each in (only, *others) for launch in each.launches for word in launch.words)
+    sure = all(each.gone for each in only.wrong) and not any(map(may_leave_out, only.launches))
+    return only if sure and not unread else None
+
+
+def _mistake(sort: Sort) -> object:
+    """What is the same of launches in a loop."""
+    launch = sort.launches[0]
+    return (
+        launch.symbol,
+        launch.where,
+        launch.stream,
+        launch.thread,
+        tuple((each.object, each.certain) for each in sort.wrong),
     )
 
 
-def _was_before(call: Call, launch: Launch) -> bool:
-    """Whether the call is known to have been made before the launch."""
-    return call.number < launch.number if call.thread == launch.thread else call.time_ns < launch.after_ns
+def _sorts(context: Context, model: ModelView, suspicions: Suspicions) -> list[Sort]:
+    """Those with something wrong are told one by one, as far as they differ; the others by where they were launched."""
+    alike: dict[str, list[Launch]] = {}
+    what: dict[str, tuple[Suspicion, ...]] = {}
+    for launch in reversed(context.error.launches) if context.error is not None else ():
+        if not _may_run_in(launch, context, model):
+            continue
+        wrong = suspicions.of(launch)
+        name = _name(launch, context, model, shaped=bool(wrong))
+        line = f"{name}: {'; '.join(each.text for each in wrong)}" if wrong else name
+        what[line] = wrong
+        same = alike.setdefault(line, [])
+        same.append(launch)
+    return [
+        Sort(line if what[line] else _unwaited(launches, context, model), what[line], tuple(launches))
+        for line, launches in alike.items()
+    ]
 
 
-def _described(memory: Allocation | HostMemory) -> str:
-    """``allocation#3 (1 MiB by cudaMalloc at app.cu:10)``."""
-    made = memory.created_by
-    by = f" by {written(made)}{made.where()}" if made is not None else ""
-    return f"{memory.name} ({binary_size(memory.size)}{by})"
+def _unwaited(launches: Sequence[Launch], context: Context, model: ModelView) -> str:
+    first, count = launches[0], len(launches)
+    alike = all((each.grid, each.block) == (first.grid, first.block) for each in launches)
+    times = f", {count:,} times" if count > 1 else ""
+    name = _name(first, context, model, shaped=alike)
+    return f"{name} was launched before{times}; its thread has synchronised neither context nor stream since"
+
+
+def _pointers(sort: Sort, suspicions: Suspicions) -> Iterator[str]:
+    found = list(dict.fromkeys(suspicions.pointers(sort.launches[0])))[:MOST_POINTERS]
+    yield from (f"its {text}" for text in found)
+
+
+def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
+    """False if its stream or its function is known to belong to another context."""
+    stream = model.find(Kind.STREAM, launch.stream) if launch.stream else None
+    owner = stream.context if stream is not None and stream.context is not None else launch.context
+    return owner is None or owner is context or (stream is None and owner.of_green is not context.of_green)
+
+
+def _name(launch: Launch, context: Context, model: ModelView, *, shaped: bool) -> str:
+    name = launch.kernel or "a kernel whose name is not known"
+    if len(name) > _MOST_NAME:
+        name = f"{name[:_MOST_NAME]}…"
+    if shaped and launch.grid is not None and launch.block is not None:
+        name += f"<<<{_dimensions(launch.grid)}, {_dimensions(launch.block)}>>>"
+    other = context.error is not None and launch.thread != context.error.thread
+    return f"{name}{_on(launch, model)}{launch.where}" + (f" (thread {launch.thread})" if other else "")
+
+
+def _dimensions(shape: tuple[int, int, int]) -> str:
+    """As they are written in a launch: ``4``, ``(4, 2, 1)``."""
+    return str(shape[0]) if shape[1:] == (1, 1) else f"({', '.join(map(str, shape))})"
+
+
+def _on(launch: Launch, model: ModelView) -> str:
+    """`` on stream#1``; nothing if it is not known, or is the default stream."""
+    stream = model.find(Kind.STREAM, launch.stream) if launch.stream and launch.stream > PER_THREAD else None
+    return f" on {stream.name}" if isinstance(stream, Stream) else ""

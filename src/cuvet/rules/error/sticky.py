@@ -30,12 +30,14 @@ class ErrorSticky(FailureRule):
       a kernel. From then on every call in the same context returns it. All of them are one finding.
     why: Kernels and copies report their errors to whichever call comes next. That call and all later ones are not at fault. The context
       is lost, and these calls have no effect.
-    instead: The finding names the launches that no synchronisation followed. First come those whose arguments are null or point into
-      memory that is freed, of another device or of the host. If none explains the error, run with CUDA_LAUNCH_BLOCKING=1, which shows the
-      error at its launch, or under compute-sanitizer, which names the access. End the process afterwards.
-    limits: The host's calls do not show which kernel failed. A launch is named if it is among the last 256 calls of its thread, with the
-      first fifteen words of eight bytes of its arguments. Launches of graphs are not named. A wait counts for the thread that launched,
-      and for a context or a stream. A pointer inside memory, or into the middle of memory that was handed out again, shows nothing.
+    instead: The finding names the launch at fault (verdict), if one stands out. Else it names the launches that no synchronisation
+      followed. First come those whose arguments are null, point into memory that is freed, of another device or of the host, or beyond
+      the end of memory. If none explains the error, run with CUDA_LAUNCH_BLOCKING=1, which shows the error at its launch, or under
+      compute-sanitizer, which names the access. End the process afterwards.
+    limits: The host's calls do not show which kernel failed. A verdict needs the kernel's PTX, which is known of what nvcc put into the
+      file that launches. A launch is named if it is among the last 256 calls of its thread, with the first thirteen words of its
+      arguments. Launches of graphs are not named. A wait counts for the thread that launched, and for a context or a stream, in a
+      process with one context. A pointer inside memory, or into the middle of memory that was handed out again, shows nothing.
     """
 
     code = "CV901"
