@@ -8,6 +8,7 @@ import json
 import msgspec
 
 from cuvet import findings
+from cuvet.analysis import whose
 from cuvet.doctor import diagnosis
 from cuvet.image import inspection
 from cuvet.knowledge import explanation
@@ -16,6 +17,7 @@ from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
 from cuvet.reports.terminal import SCHEMA_FILE
+from cuvet.reports.whose import SCHEMA_FILE as WHOSE_SCHEMA_FILE
 from cuvet.source.tool import report as check
 
 SCHEMAS = {
@@ -24,6 +26,7 @@ SCHEMAS = {
     EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),
     INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
     DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),
+    WHOSE_SCHEMA_FILE: (whose.Whose, whose.SCHEMA),
 }
 """File to the type, and the version that it is pinned to."""
 

@@ -12,6 +12,17 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def address(text: str) -> int:
+    """An address in hexadecimal, as programs and logs write it: ``0x7f3e96000000``, ``7f3e_96000000``."""
+    try:
+        found = int(text, 16)
+    except ValueError:
+        found = -1
+    if not 0 <= found < 1 << 64:
+        raise ArgumentTypeError(f"{text[:100]!r} is not an address in hexadecimal")
+    return found
+
+
 def number(least: int, most: int) -> Callable[[str], int]:
     """A whole number from ``least`` to ``most``."""
 
