@@ -7,16 +7,24 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from cuvet import CuvetError, reports
+import msgspec
+
+from cuvet import CuvetError, arguments, reports
 from cuvet.knowledge import APIS
+from cuvet.numeric import import_numpy
 from cuvet.printable import valid
 from cuvet.reports import Document
 from cuvet.rules import rule_called, rule_names
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cuvet.knowledge.device_faults import DeviceFault
     from cuvet.knowledge.explanation import Explanation
     from cuvet.rules.rule import Rule
 
+_MOST_LOOKED_UP = 5
+"""Addresses of a log: each is a walk through the recording."""
 NAME = "explain"
 HELP = (
     "Explain an error, a message, a log, a cause or a rule: what it means, what causes it, how to tell, what fixes it."
@@ -27,6 +35,7 @@ EPILOG = """examples:
   cuvet explain "no kernel image is available for execution on the device"
   cuvet explain cudaErrorInvalidValue cudaHostRegister      with the function that returned it
   python train.py 2>&1 | cuvet explain -                     the errors in a log; a FILE works too
+  compute-sanitizer ./program 2>&1 | cuvet explain --recording DIR -    whose the addresses are; dmesg too
   cuvet explain stream-use-after-destroy                     a rule or a cause that cuvet named
 
 exit codes: 0 it is explained; 2 nothing is known about it, the text cannot be written, or a mistake in the use of cuvet
@@ -41,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="error name, number or message, with anything else that is known; id of a rule or cause; log FILE, or - for stdin",
     )
     parser.add_argument("--api", choices=APIS, help="the API that a number or name belongs to")
+    parser.add_argument(
+        "--recording",
+        metavar="DIR",
+        type=arguments.path,
+        help="recording in which to look up the addresses of a log's faults, as cuvet who does",
+    )
     parser.add_argument("--all", action="store_true", help="show every cause, not only the likely ones")
     reports.add_arguments(parser, NAME, output=False)
 
@@ -54,21 +69,38 @@ def run(args: argparse.Namespace) -> int:
 
 def _explained(words: str, args: argparse.Namespace) -> Explanation:
     """CuvetError if nothing is known: with the nearest names."""
-    from cuvet.knowledge import explanation, logs
+    from cuvet.knowledge import device_faults, explanation, logs
 
     if not words:
         raise CuvetError("nothing to explain: WHAT is empty (see cuvet explain -h)")
     if words == "-" or "\n" in words or _is_log(words):
         name = "-" if "\n" in words else valid(words)
-        found = explanation.explain_log(name, logs.read(_content(words)), everything=args.all)
+        content = _content(words)
+        faults = _looked_up(device_faults.faults_in(content), args.recording)
+        found = explanation.explain_log(name, logs.read(content), faults, everything=args.all)
         if found is None:
             raise CuvetError(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
         return found
+    if args.recording is not None:
+        raise CuvetError("--recording is for the addresses in a log: give a FILE or - as WHAT")
     words = valid(words)
     found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)
     if found is None or (not found.errors and _nearest(words, 0.8)):
         raise CuvetError(_unknown(words, args.api))
     return found
+
+
+def _looked_up(faults: tuple[DeviceFault, ...], recording: Path | None) -> tuple[DeviceFault, ...]:
+    """With what the recording says of each address."""
+    if recording is None:
+        return faults
+    import_numpy()
+    from cuvet.analysis.whose import whose
+    from cuvet.reports.whose import lines
+
+    wanted = list(dict.fromkeys(fault.number for fault in faults if fault.number is not None))[:_MOST_LOOKED_UP]
+    known = {number: tuple(lines(whose(number, [recording]))) for number in wanted}
+    return tuple(msgspec.structs.replace(each, whose=known.get(each.number or -1, ())) for each in faults)
 
 
 def _is_log(word: str) -> bool:

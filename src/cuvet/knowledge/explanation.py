@@ -7,6 +7,7 @@ import msgspec
 import cuvet
 from cuvet.findings import Evidence, Tool
 from cuvet.knowledge.cause import Cause, Meaning
+from cuvet.knowledge.device_faults import DeviceFault
 from cuvet.knowledge.errors import Error, integer, named, numbered
 from cuvet.knowledge.logs import Log, Sighting
 from cuvet.knowledge.mentions import calls_in, errors_in
@@ -59,6 +60,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """If a number was asked for, the causes are those of the first."""
     sightings: tuple[Sighting, ...] = ()
     """Of a log: its errors in the order of time. The causes are those of the first."""
+    faults: tuple[DeviceFault, ...] = ()
+    """Of a log: the faults of kernels that compute-sanitizer or the kernel's log (Xid 31) tells, with their addresses."""
     causes: tuple[CauseText, ...] = ()
     more_causes: int = 0
     """How many less likely ones are left out."""
@@ -86,11 +89,16 @@ def explain_text(text: str, api: str | None = None, *, everything: bool = False)
     return _explanation(text, errors, matches, everything) if errors or matches else None
 
 
-def explain_log(name: str, log: Log, *, everything: bool = False) -> Explanation | None:
-    """The first error of the log and its causes; None if it has no error and no cause speaks from it."""
+def explain_log(
+    name: str, log: Log, faults: tuple[DeviceFault, ...] = (), *, everything: bool = False
+) -> Explanation | None:
+    """The first error of the log and its causes, and the faults of kernels that it tells; None if there are none, and no cause speaks
+    from it."""
     matches = rank(log.errors, log.calls, log.text)
-    found = _explanation(name, log.errors, matches, everything) if log.errors or matches else None
-    return msgspec.structs.replace(found, sightings=log.sightings) if found else None
+    if not (log.errors or matches or faults):
+        return None
+    found = _explanation(name, log.errors, matches, everything)
+    return msgspec.structs.replace(found, sightings=log.sightings, faults=faults)
 
 
 def meaning(error: Error) -> Meaning | None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cuvet.findings import Evidence
+from cuvet.knowledge.device_faults import DeviceFault
 from cuvet.knowledge.errors import integer
 from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
 from cuvet.knowledge.logs import Sighting
@@ -18,6 +19,7 @@ from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
+_MOST_FAULTS = 3
 _MOST_LINE = 160
 _LABELS = {"how to tell": "cyan", "fix": "bold green", "wrong belief": "magenta"}
 _WIDTH = 100
@@ -29,6 +31,7 @@ def render(found: Explanation, output: Console) -> None:
 
     If a number was asked for that several errors have, the others follow the causes of the first."""
     _log(found.sightings, output)
+    _faults(found.faults, output)
     ambiguous = _ambiguous(found)
     for error in found.errors[:1] if ambiguous else found.errors:
         _error(error, output, alone=ambiguous or len(found.errors) == 1)
@@ -81,6 +84,40 @@ def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
         show(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
     if sightings:
         output.print()
+
+
+def _faults(faults: Sequence[DeviceFault], output: Console) -> None:
+    """The first of each address."""
+    first: dict[str | None, DeviceFault] = {}
+    for fault in faults:
+        first.setdefault(fault.address, fault)
+    for fault in list(first.values())[:_MOST_FAULTS]:
+        show(output, Text("fault", style=STYLES["error"]).append(f": {_fault(fault)}", style="default"))
+        if fault.nearest:
+            show(output, f"   {printable(fault.nearest)}")
+        for line in fault.whose:
+            show(output, f"   | {printable(line)}")
+        if fault.number is not None and not fault.whose:
+            labelled("next", f"cuvet who {fault.address} RECORDING says whose memory that is", output, width=_WIDTH)
+    if len(first) > _MOST_FAULTS:
+        show(output, f"{len(first) - _MOST_FAULTS} other addresses")
+    if faults:
+        output.print()
+
+
+def _fault(fault: DeviceFault) -> str:
+    """``line 12: compute-sanitizer: write of 4 bytes at 0x7f00 is out of bounds, in kernel scale, thread (0,0,0), block (1,0,0)``."""
+    at = f" at {fault.address}" if fault.address else ""
+    sentence = f"line {fault.line:,}: {fault.source}: {fault.access or 'access'}{at}"
+    if fault.source == "Xid 31":
+        by = f" by {fault.engine}" if fault.engine else ""
+        process = f", process {fault.process}" if fault.process is not None else ""
+        return printable(f"{sentence}{by}: {fault.problem or 'MMU fault'}{process}")
+    problem = f" is {fault.problem}" if fault.problem else ""
+    space = "" if fault.space == "global" else f" ({fault.space} memory)"
+    kernel = f", in {fault.kernel}" if fault.kernel else ""
+    place = f", thread {fault.thread}, block {fault.block}" if fault.thread else ""
+    return printable(f"{sentence}{problem}{space}{kernel[:_MOST_LINE]}{place}")
 
 
 def _error(error: ErrorText, output: Console, alone: bool) -> None:
