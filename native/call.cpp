@@ -8,7 +8,9 @@
 #include "kernel_arguments.h"
 #include "launches.h"
 #include "liveness.h"
+#include "named.h"
 #include "process.h"
+#include "protect.h"
 #include "stacks.h"
 #include "symbols.h"
 
@@ -33,7 +35,6 @@ struct Fields {
 namespace {
 
 constexpr uint32_t SUCCESS = 0;
-constexpr uint64_t MOST_ELEMENTS = 64;
 constexpr uint64_t MOST_HANDED_OUT = 1 << 20;  // in an array
 
 bool enqueues_work(const EntryPoint& entry_point) {
@@ -42,28 +43,6 @@ bool enqueues_work(const EntryPoint& entry_point) {
         if (role.action == Action::STREAM) return true;
     return false;
 }
-
-uint64_t load(const char* memory, uint32_t bytes) {
-    uint64_t value = 0;
-    memcpy(&value, memory, bytes < 8 ? bytes : 8);
-    return value;
-}
-
-// Calls `visit` with each handle that the role names and that can be read: the driver may refuse the call before it
-// looks at a wild pointer.
-template <class Visit>
-void each_handle(Thread* thread, const Role& role, const uint64_t* words, Visit visit) {
-    uint64_t word = words[role.parameter];
-    if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER) return visit(word);
-    if (!word) return;
-    const uint64_t address = word + role.offset, asked = role.count == NO_PARAMETER ? 1 : words[role.count];
-    const uint64_t count = asked < MOST_ELEMENTS ? asked : MOST_ELEMENTS;
-    if (!count || !is_readable(thread, address, count * role.bytes)) return;
-    const char* memory = reinterpret_cast<const char*>(address);
-    for (uint64_t i = 0; i < count; i++) visit(load(memory + i * role.bytes, role.bytes));
-}
-
-bool is_builtin(Kind kind, uint64_t handle) { return kind == Kind::STREAM && is_builtin_stream(handle); }
 
 // Of cuFFT's plans, which are numbers, 0 may be one.
 bool is_null(Kind kind, uint64_t handle) { return !handle && kind != Kind::CUFFT_PLAN; }
@@ -124,9 +103,9 @@ Object* parent_of(const EntryPoint& entry_point, const Role& role, const uint64_
     const uint64_t seen = object ? object->state.load(std::memory_order_relaxed) : 0;
     if (object && !is_alive(object)) {
         if (seen == 0)
-            adopt(object);
+            adopt(object, Kind::CONTEXT);
         else
-            give_birth(object, seen, nullptr, 0, 0);
+            give_birth(object, seen, Kind::CONTEXT, nullptr, 0, 0);
     }
     return object;
 }
@@ -272,6 +251,7 @@ void Call::enter() {
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
+    if (__builtin_expect(protects(), 0)) decide();
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
 }
 
@@ -369,7 +349,7 @@ void Call::remember_primary_context(const Role& retained) {
 
 void Call::end_released_context(uint64_t device) {
     Object* context = primary_context(device);
-    if (context && !primary_context_is_active(device)) kill(context);
+    if (context && !primary_context_is_active(device)) note_end(context, kill(context), false);
 }
 
 void Call::note_death(Object* object) {
@@ -596,6 +576,31 @@ uint32_t Call::leave(uint32_t status) {
     return status;
 }
 
+// Nothing is refused in silence: not without a record.
+__attribute__((noinline)) void Call::decide() {
+    refusal_ = flags_ & CALL_SUSPECT && record_ ? refusal_of(thread_, entry_point_, words_) : ASK;
+}
+
+__attribute__((noinline)) uint32_t Call::refuse() {
+    const uint32_t status = refusal_;
+    {
+        const Busy busy(thread_);
+        if (slot_->number == number_) slot_->status = status;
+        for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
+        record_->flags |= CALL_REFUSED;
+        finish_record(status, has_failed(status));
+        if (entry_point_.flags & LIBRARY) leave_with_handles(thread_, entry_point_, words_, false, true);
+    }
+    if (--thread_->depth == 0 && thread_->retired_count) release_retired(thread_);
+    end_if_asked();
+    return status;
+}
+
+__attribute__((noinline)) void Call::note_ends() {
+    const bool reset = entry_point_.before_count && entry_point_.roles->action == Action::RESETS;
+    for (int i = 0; i < killed_count_; i++) note_end(killed_[i].object, killed_[i].state, reset);
+}
+
 bool Call::has_failed(uint32_t status) const {
     const bool is_waiting = status == NOT_READY && !(entry_point_.flags & LIBRARY);
     return status != SUCCESS && !is_waiting && !(entry_point_.flags & PROBING);
@@ -605,6 +610,7 @@ void Call::finish(uint32_t status) {
     if (slot_->number == number_) slot_->status = status;
     if (entry_point_.flags & CHANGES_CURRENT) thread_->context_known = false;
     if (status == SUCCESS) {
+        if (__builtin_expect(protects(), 0)) note_ends();
         if (unknown_handle_) adopt_unknown_handles();
         follow_objects();
         if (first_record_) mark_recorded();
@@ -662,7 +668,9 @@ void Call::adopt_unknown_handles() {
             if (!handle || is_builtin(role.kind, handle)) return;
             Object* object = find_named(role.kind, handle);
             if (!object) object = add_object(role.kind, handle);
-            if (object) adopt(object);
+            if (!object) return;
+            adopt(object, role.kind);
+            note_unseen(role.kind);
         });
     }
 }
@@ -752,7 +760,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
         context = (record_ || again_) && !of_library ? context_ : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
-    give_birth(object, seen, parent_of(entry_point_, role, words_, context), context,
+    give_birth(object, seen, role.kind, parent_of(entry_point_, role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
     if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) {

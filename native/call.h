@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "hot.h"
 #include "library_handles.h"
+#include "protect.h"
 #include "recorder.h"
 
 namespace cuvet {
@@ -30,6 +31,11 @@ class Call {
     // To be called with what the driver answered; returns it.
     uint32_t leave(uint32_t status);
 
+    // While protects(): whether the call is not to be made. Then refuse() takes the place of leave(), and tells the
+    // status.
+    bool is_refused() const { return thread_ && refusal_ != ASK; }
+    uint32_t refuse();
+
   private:
     void enter();
     void mark_recorded();
@@ -49,6 +55,8 @@ class Call {
     bool store_again(const Fields& fields, uint32_t stack, uint64_t key);
     void begin_record(const Subject& named, bool makes);
     void finish(uint32_t status);
+    void note_ends();
+    void decide();
     void explain();
     void finish_more(uint32_t status);
     void adopt_unknown_handles();
@@ -82,6 +90,7 @@ class Call {
     uint32_t named_before_;  // how many subjects were named in the chunk
     uint64_t entered_;
     uint64_t number_;
+    uint32_t refusal_;     // while protects(): the status to answer in the driver's place, or ASK
     uint16_t flags_;       // of the record
     bool untold_;          // objects that it creates are not stored
     bool unknown_handle_;  // one whose creation was not seen

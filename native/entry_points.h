@@ -75,6 +75,21 @@ struct Role {
     uint8_t value = 0;
 };
 
+// A handle of a call of which the driver, or the library, was measured to die: statuses to answer in its place, 0 where
+// it is to be asked. See protect.h.
+struct Deadly {
+    uint8_t role;  // which of the entry point's
+    Kind kind;     // of the object that ended
+    Kind root;     // of the one with whose end it ended, for `with_root`
+    uint16_t when_offset;
+    uint16_t when_values;  // it holds if the word that is `when_offset` bytes behind the pointer is one of these bits;
+                           // 0: always
+    uint16_t ended;        // a call ended the object itself
+    uint16_t reset;        // its device was reset
+    uint16_t with_root;
+    uint16_t nowhere;  // no call handed the value out, and it is no address
+};
+
 constexpr uint16_t LIFECYCLE = 1;  // stored always, with a stack
 constexpr uint16_t ORDER = 2;      // stored without a stack where order can matter: see order_matters() in call.cpp
 constexpr uint16_t ORDER_ON_SUCCESS = 4;  // stored when it found the work done
@@ -103,8 +118,10 @@ struct EntryPoint {
     uint8_t after_count;    // … then those that are looked at when it returned
     uint8_t kernel_params;  // position of the void** of kernel arguments, or NO_PARAMETER
     uint8_t launch_extra;   // position of the packed alternative to it, or NO_PARAMETER
+    uint8_t deadly_count;
     const Parameter* parameters;
     const Role* roles;
+    const Deadly* deadly;
     uint8_t node_params =
         NO_PARAMETER;         // position of the struct that describes a node of a graph, which can be a kernel
     uint8_t node_kernel = 0;  // where in it CUDA_KERNEL_NODE_PARAMS is; behind the node's type, if not at 0

@@ -14,6 +14,7 @@
 #include "libraries.h"
 #include "library_handles.h"
 #include "process.h"
+#include "protect.h"
 
 namespace cuvet {
 
@@ -41,8 +42,9 @@ constexpr uint32_t MOST_TRANSIENT = 256;
 static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
 
 enum class Look : uint8_t {
-    QUIET,  // the frame tells of the call
-    CLOSE,  // the thread's CloseCall tells of it
+    QUIET,    // the frame tells of the call
+    CLOSE,    // the thread's CloseCall tells of it
+    REFUSED,  // the same, and nothing was called
     NONE,
 };
 
@@ -73,6 +75,10 @@ struct CloseCall : Description {
     alignas(Call) char call[sizeof(Call)];
 };
 static_assert(sizeof(CloseCall) <= sizeof Thread::close_call && alignof(CloseCall) <= 16);
+
+Call* close_call(Thread* thread) {
+    return reinterpret_cast<Call*>(reinterpret_cast<CloseCall*>(thread->close_call)->call);
+}
 
 struct Reader {
     const Frame* frame;
@@ -235,6 +241,10 @@ __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* fra
     } else {
         frame->look = Look::CLOSE;
         enter_closely(thread, site, frame);
+        if (protects() && close_call(thread)->is_refused()) {
+            frame->look = Look::REFUSED;
+            return {nullptr, 0};
+        }
     }
     return passage;
 }
@@ -258,10 +268,15 @@ uint32_t emulate(const Frame* frame) {
 
 __attribute__((noinline, cold)) uint32_t leave_closely(const Frame* frame, uint32_t status) {
     Thread* thread = frame->thread;
+    if (frame->look == Look::REFUSED) {
+        status = close_call(thread)->refuse();
+        end(thread);
+        return status;
+    }
     if (frame->look != Look::QUIET && frame->emulated) status = emulate(frame);
     if (frame->look == Look::NONE || thread->busy) return status;  // busy: this is the child of a callback that forked
     if (frame->look == Look::QUIET) look_again(frame);
-    reinterpret_cast<Call*>(reinterpret_cast<CloseCall*>(thread->close_call)->call)->leave(status);
+    close_call(thread)->leave(status);
     end(thread);
     return status;
 }

@@ -44,13 +44,16 @@ void belong_to(Object* object, Object* parent, uint64_t parent_state, uint64_t c
     object->bytes.store(0, std::memory_order_relaxed);
 }
 
-uint64_t next_life(uint64_t state, uint64_t flags) { return uint64_t{generation_of(state) + 1} << 32 | ALIVE | flags; }
+uint64_t next_life(uint64_t state, uint64_t flags) {
+    return uint64_t{generation_of(state) + 1} << 32 | ALIVE | flags | (state & RESET);
+}
 
 }  // namespace
 
-void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags) {
+void give_birth(Object* object, uint64_t seen, Kind kind, Object* parent, uint64_t context, uint64_t flags) {
     const uint32_t last = generation_of(seen);
-    const uint64_t parent_state = parent ? parent->state.load(std::memory_order_relaxed) : 0;
+    const uint64_t parent_state = parent ? parent->state.load(std::memory_order_relaxed) : ALIVE;
+    flags |= static_cast<uint64_t>(kind) << KIND_SHIFT | (parent_state & ALIVE ? 0 : ORPHAN);
     object->seen_alive.store(0, std::memory_order_relaxed);
     belong_to(object, parent, parent_state, context);
     if (parent && !(parent_state & PARENT)) parent->state.fetch_or(PARENT);
@@ -63,15 +66,15 @@ void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context,
 
 void give_untold_birth(Object* object) {
     const uint64_t seen = object->state.load(std::memory_order_relaxed);
-    if (seen & PARENT) return give_birth(object, seen, nullptr, 0, UNTOLD);
+    if (seen & PARENT) return give_birth(object, seen, Kind::NONE, nullptr, 0, UNTOLD);
     belong_to(object, nullptr, 0, 0);
     object->seen_alive.store(hot.endings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     object->state.store(next_life(seen, UNTOLD), std::memory_order_release);
 }
 
-void adopt(Object* object) {
+void adopt(Object* object, Kind kind) {
     uint64_t never_seen = 0;
-    object->state.compare_exchange_strong(never_seen, ALIVE);
+    object->state.compare_exchange_strong(never_seen, ALIVE | static_cast<uint64_t>(kind) << KIND_SHIFT);
     note_change();
 }
 
@@ -87,6 +90,14 @@ void revive(Object* object, uint64_t state_before) {
     uint64_t now = object->state.load(std::memory_order_relaxed);
     while (generation_of(now) == generation_of(state_before) &&
            !object->state.compare_exchange_weak(now, now | (state_before & ALIVE))) {
+    }
+}
+
+void note_end(Object* object, uint64_t state_before, bool reset) {
+    const uint64_t bits = ENDED | (reset ? RESET : 0);
+    uint64_t now = object->state.load(std::memory_order_relaxed);
+    while (generation_of(now) == generation_of(state_before) && !(now & ALIVE) &&
+           !object->state.compare_exchange_weak(now, (now & ~RESET) | bits)) {
     }
 }
 

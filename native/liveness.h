@@ -33,8 +33,14 @@ constexpr uint64_t ORDERED = 2;   // stream-ordered memory
 constexpr uint64_t RECORDED = 4;  // event
 constexpr uint64_t UNTOLD = 8;    // its creation is not in the recording
 constexpr uint64_t PARENT = 16;   // others belong to it
+constexpr uint64_t ENDED = 32;    // dead, and the call that ended it has returned success
+constexpr uint64_t RESET = 64;    // context: a reset of its device ended this life, or one before it
+constexpr uint64_t ORPHAN = 128;  // what it belongs to was dead when it was made: not all was seen
+constexpr int KIND_SHIFT = 8;
 
 inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
+
+inline Kind kind_of(uint64_t state) { return static_cast<Kind>(state >> KIND_SHIFT & 0xff); }
 
 inline bool is_of_library(Kind kind) { return kind >= Kind::CUDNN_HANDLE; }
 
@@ -68,12 +74,12 @@ inline bool is_alive(const Object* object) {
     return object->seen_alive.load(std::memory_order_relaxed) == now || is_still_alive(object);
 }
 
-// A new object has this handle now, unless another thread has said so since the state was `seen`.
-void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags);
+// A new object of this kind has the handle now, unless another thread has said so since the state was `seen`.
+void give_birth(Object* object, uint64_t seen, Kind kind, Object* parent, uint64_t context, uint64_t flags);
 // A new object that belongs to no other and that the recording does not tell of.
 void give_untold_birth(Object* object);
-// An object whose creation was not seen was used with success.
-void adopt(Object* object);
+// An object of this kind whose creation was not seen was used with success.
+void adopt(Object* object, Kind kind);
 // Returns the state before, for revive().
 uint64_t kill(Object* object);
 // For one that give_untold_birth() made, whose user is alone with it. `state`: the one it is in.
@@ -82,5 +88,7 @@ inline void kill_untold(Object* object, uint64_t state) {
 }
 // Undoes kill() unless the handle was issued again meanwhile.
 void revive(Object* object, uint64_t state_before);
+// The call that killed it has returned success. `reset`: of the device.
+void note_end(Object* object, uint64_t state_before, bool reset);
 
 }  // namespace cuvet

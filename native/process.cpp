@@ -16,6 +16,7 @@
 #include "driver.h"
 #include "guard.h"
 #include "launches.h"
+#include "protect.h"
 #include "python_frames.h"
 #include "signals.h"
 #include "stacks.h"
@@ -85,6 +86,7 @@ void after_fork_in_child() {
     forget_stacks();
     forget_launches();
     inherited.store(initialised.load());
+    if (initialised.load()) stop_protecting();
     let_quiet_calls_pass(false);
     mode.store(Mode::UNKNOWN, std::memory_order_relaxed);
     pthread_mutex_init(&start_lock, nullptr);
@@ -227,6 +229,7 @@ void start_recording(bool emulated) {
     if (!open_recording(emulated, record_everything, record_accesses)) return;
     set_driver_path(driver_path());
     start_guarding();
+    if (!initialised.load()) start_protecting();
     static bool handlers_installed;
     if (handlers_installed) return;
     handlers_installed = true;
@@ -278,6 +281,7 @@ Thread* start_thread() {
     start();
     Thread* thread = is_recording() ? attach_thread() : nullptr;
     if (!thread) {
+        stop_protecting();
         unrecorded.busy = true;
         return current_thread = &unrecorded;
     }

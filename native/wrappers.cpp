@@ -14,6 +14,7 @@
 #include "launches.h"
 #include "liveness.h"
 #include "process.h"
+#include "protect.h"
 #include "symbols.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -55,6 +56,7 @@ uint32_t ask_emulated(uint32_t symbol, const uint64_t* words, const Blob* struct
 template <class... Arguments>
 uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
     Call call(symbol, words, structs);
+    if (__builtin_expect(protects(), 0) && call.is_refused()) return call.refuse();
     const uint32_t status = is_emulated()
                                 ? ask_emulated(symbol, words, structs)
                                 : reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);

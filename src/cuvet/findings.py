@@ -130,6 +130,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     """What the call returned; None if it did not return."""
     signal: int | None = None
+    refused: bool = False
+    """The call was not made (``cuvet run --protect``): ``status`` is what cuvet answered in the place of CUDA."""
     host: Literal["read", "wrote"] | None = None
     """What code of the program did to memory, if it was no call; then ``api`` is its function."""
     argument: int | None = None

@@ -157,10 +157,10 @@ def test_a_refused_destroy_revives_the_object_of_its_own_generation_only(tmp_pat
         using namespace cuvet;
         static Object* stream;
         static bool alive_after(bool issued_again) {
-            give_birth(stream, stream->state, nullptr, 0, 0);
+            give_birth(stream, stream->state, Kind::STREAM, nullptr, 0, 0);
             const uint64_t before = kill(stream);
             if (issued_again) {
-                give_birth(stream, stream->state, nullptr, 0, 0);
+                give_birth(stream, stream->state, Kind::STREAM, nullptr, 0, 0);
                 kill(stream);
             }
             revive(stream, before);

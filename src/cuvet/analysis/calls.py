@@ -38,11 +38,13 @@ _KINDS = {kind.value: kind for kind in Kind}
 @dataclass(slots=True, eq=False)
 class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
-    called, "" if it is not known that the runtime made the call."""
+    called, "" if it is not known that the runtime made the call. ``refused``: it was not made (``--protect``), and the status of its
+    outcome is what the shim answered."""
 
     sites: Sites | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
     api: str = ""
+    refused: bool = False
     reported: tuple[Fold, ...] = ()
 
     def where(self) -> str:
@@ -146,6 +148,7 @@ class Calls:
             stack=self._sites.first(record.stack),
             sites=self._sites,
             outcome=_outcome(record, recording.handed_out.get(key, ())),
+            refused=record.refused,
         )
         given = entry_point.index.get("kernelParams", len(entry_point.parameters))
         if given in record.inputs:

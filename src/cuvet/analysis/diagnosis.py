@@ -26,6 +26,7 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
         severity="note" if answer else found.severity,
         status=call.outcome.status,
         signal=call.outcome.signal,
+        refused=call.refused,
         argument=_users_argument(call.entry_point, violation.argument, site.api),
     )
 

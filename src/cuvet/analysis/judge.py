@@ -28,6 +28,7 @@ from cuvet.rules.rule import Violation
 from cuvet.rules.unmade import kind_not_made, lacks
 
 MOST_FAILURES = 10_000
+NOT_MADE = "cuvet run --protect did not make the call"
 _SUCCESS = Outcome(0)
 _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
@@ -64,16 +65,19 @@ class Judge:
         touches = model.touches is not None and touches_memory(call.entry_point)
         if not explained and (is_notable(record) or of_library or touches):
             explained = self._predict(model, call, outcome)
-        model.observe(call, outcome)
+        if not call.refused:
+            model.observe(call, outcome)
         if outcome.status == 0:  # what the call wrote is in the model now; a call that made something lives as long
             call.outcome = _SUCCESS
-        if not explained and failed is not None:
+        if not explained and failed is not None and not call.refused:
             explained = self._explain(model, call, outcome)
         if touches and of_library and outcome.status == 0:
             self._inside_until[record.thread] = record.returned
         if of_library and explained:  # what goes wrong inside follows from it
             self._told_until[record.thread] = record.returned or math.inf
-        if not explained and failed is not None:
+        if not explained and call.refused:
+            self.unexplained.add(call, outcome.status or 0, call.is_of_library(), NOT_MADE)
+        elif not explained and failed is not None:
             self._keep_unexplained(model, call, failed)
         return explained
 
@@ -89,14 +93,15 @@ class Judge:
     def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         """Whether a rule says something about the call, if only that the runtime expects its failure."""
         lost = model.sticky_error(call)
-        if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
+        status = None if call.refused else outcome.status  # what the driver said of it
+        if lost is not None and not call.refused and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
         found = model.violations(call, succeeded=outcome.status == 0)
         for violation in found:
-            if violation.contradicted(call, outcome.status):
+            if violation.contradicted(call, status):
                 self.contradicted += 1
                 model.accept(call, violation)
-        standing = [each for each in found if each.stands(call, outcome.status)]
+        standing = [each for each in found if each.stands(call, status)]
         if any(each.rule.answers for each in standing) and _answers_library(call, outcome.status):
             standing = [each for each in standing if not each.rule.answers]
         standing = _with_cause(model, call, standing)

@@ -38,11 +38,11 @@ class Failures:
     total: int = 0
     _places: dict[tuple[int, ...], Failed] = field(default_factory=dict)
 
-    def add(self, call: RecordedCall, status: int, by_library: bool) -> None:
+    def add(self, call: RecordedCall, status: int, by_library: bool, reason: str = "") -> None:
         self.total += 1
         key = (call.stack or -call.thread, call.entry_point.id, status)
         if key not in self._places and len(self._places) < MOST_PLACES:
-            self._places[key] = Failed(call, status, by_library)
+            self._places[key] = Failed(call, status, by_library, reason=reason)
         if key in self._places:
             self._places[key].count += 1
 

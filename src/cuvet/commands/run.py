@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from cuvet import arguments, reports
+from cuvet.launch.environment import PROTECTION
 from cuvet.reports import verdict
 from cuvet.sizes import bytes_of
 
@@ -21,6 +22,7 @@ EPILOG = """examples:
   cuvet run -- ./program --its-own-options
   cuvet run --device emulated --devices 2 -- python train.py
   cuvet run --device emulated --device-memory 80GiB -- ./program
+  cuvet run --protect -- ./program                              goes on where the driver would die
   cuvet run --fail-on warning --require-cuda -- make test       for CI
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
   mpirun -n 4 cuvet run --trace rec.%r --output report.%r -- ./program
@@ -28,6 +30,7 @@ EPILOG = """examples:
 exit codes: the program's own, or 128 + N if signal N ended it, unless one of these applies:
   1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
   2 a mistake in the use of cuvet, or a program that cannot work on the emulated device (one line says why);
+  86 --protect=abort ended the program at a call that would have killed it;
   126 the program cannot be executed; 127 it was not found
 a report that cannot be written when the program has ended leaves its exit code: one line says so
 
@@ -75,6 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="as --races, and find host code that touches pinned or managed memory while work in flight uses it; "
         "that memory is protected meanwhile, and small allocations have pages of their own",
+    )
+    parser.add_argument(
+        "--protect",
+        choices=PROTECTION,
+        nargs="?",
+        const=PROTECTION[0],
+        metavar="MODE",
+        help="do not make calls that are certain to kill the program: refuse them with an error code (the default MODE), the same but "
+        "let what is destroyed twice pass (uses), stop in a debugger (trap), end with exit code 86 (abort); "
+        "$CUVET_PROTECT says the MODE where no option can be given",
     )
     parser.add_argument(
         "--stacks",

@@ -13,7 +13,7 @@ from pathlib import Path
 import cuvet
 from cuvet import CuvetError
 from cuvet.device.listening import listening
-from cuvet.launch.environment import private_directory
+from cuvet.launch.environment import PROTECT, private_directory
 from cuvet.signals import signal_name
 
 _SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
@@ -43,9 +43,11 @@ class Device:
 
 
 @contextmanager
-def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Device]:
+def emulated_device(
+    devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool, protects: bool
+) -> Iterator[Device]:
     """A device process until the end of the block. ``memory``: bytes of each device. ``crashes``: it raises signals where hardware dies
-    of them.
+    of them. ``protects``: the shim may not make a call.
 
     Clients can connect at once; they are answered when the process has loaded the catalogs and the rules, which it does while the program
     starts.
@@ -54,7 +56,9 @@ def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *
         path = directory / "device"
         name, key = (secrets.token_hex(16) for _ in range(2))
         variables = {"CUVET_DEVICE_SOCKET": str(path), "CUVET_DEVICE_KEY": f"cuvet-{name}:{key}"}
-        process = _start(path, f"cuvet-{name}", variables, devices, memory, environment, crashes=crashes)
+        process = _start(
+            path, f"cuvet-{name}", variables, devices, memory, environment, crashes=crashes, protects=protects
+        )
         try:
             yield Device(variables, process)
         finally:
@@ -71,6 +75,7 @@ def _start(
     environment: Mapping[str, str],
     *,
     crashes: bool,
+    protects: bool,
 ) -> subprocess.Popen[bytes]:
     try:
         with listening(str(path)) as listener, listening(f"\0{abstract}") as hidden:
@@ -83,6 +88,7 @@ def _start(
                     **environment,
                     "CUVET_DEVICE_KEY": variables["CUVET_DEVICE_KEY"],
                     **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {}),
+                    **({PROTECT: "1"} if protects else {}),
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

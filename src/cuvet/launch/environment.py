@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
 SHIM = NATIVE / DRIVER
 DRIVER_LOG = "CUDA_LOG_FILE"
+PROTECT = "CUVET_PROTECT"
+PROTECTION = ("refuse", "uses", "trap", "abort")
+"""What ``--protect`` does with a call that would kill the program."""
 _SPLITS_A_LIST = re.compile("[ :;]")
 """What ends a path in LD_PRELOAD or LD_LIBRARY_PATH; nothing escapes it: ld.so(8)."""
 _LONGEST_PLACE = 80
@@ -56,6 +59,7 @@ def for_program(
     record: str,
     stacks: str = "all",
     guard: bool = False,
+    protect: str | None = None,
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -75,6 +79,7 @@ def for_program(
     environment |= {"LD_LIBRARY_PATH": library_path, "CUVET_TRACE": str(trace)}
     environment |= {"CUVET_RECORD": record, "CUVET_STACKS": stacks}
     environment |= {"CUVET_GUARD": "1"} if guard else {}
+    environment |= {PROTECT: protect} if protect else {}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

@@ -52,6 +52,7 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
     if args.output:
         args.output = names.expanded(args.output, "--output", os.environ)
         _require_writable(args.output)
+    args.protect = args.protect or _protection(os.environ)
     environment.require_shim()
     own = environment.users_own(os.environ)
     try:
@@ -60,6 +61,14 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
     except program.CannotStart as error:
         print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return error.code
+
+
+def _protection(variables: Mapping[str, str]) -> str | None:
+    """What the environment says of ``--protect``."""
+    mode = variables.get(environment.PROTECT)
+    if mode and mode not in environment.PROTECTION:
+        raise CuvetError(f"{environment.PROTECT} is {mode!r}: it must be one of {', '.join(environment.PROTECTION)}")
+    return mode or None
 
 
 def _require_writable(output: Path) -> None:
@@ -103,6 +112,7 @@ def _run(
             directory,
             record="accesses" if args.races or args.guard else args.record,
             guard=args.guard,
+            protect=args.protect,
             stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,
@@ -177,7 +187,9 @@ def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> It
     from cuvet.launch.emulated import emulated_device  # start: not with a GPU
 
     memory = args.device_memory or host_memory.for_device(Machine())
-    with emulated_device(args.devices or 1, memory, own, crashes=args.emulate_crashes) as device:
+    with emulated_device(
+        args.devices or 1, memory, own, crashes=args.emulate_crashes, protects=bool(args.protect)
+    ) as device:
         yield device
 
 

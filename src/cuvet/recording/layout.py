@@ -76,6 +76,7 @@ class CallFlag(IntFlag):
     STREAM_ORDERED = 16
     PER_THREAD = 32
     WORK = 64
+    REFUSED = 128
 
 
 class NoteCode(IntEnum):

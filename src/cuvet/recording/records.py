@@ -14,6 +14,7 @@ MOST_LOSSES = 16
 _NO_INPUTS: dict[int, bytes] = {}
 """Of all calls without: an empty dictionary for each would be much of the memory of a model."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
+_REFUSED = layout.CallFlag.REFUSED.value
 
 
 class Stack(NamedTuple):
@@ -179,6 +180,11 @@ class CallRecord:
     @property
     def per_thread(self) -> bool:
         return bool(self.flags & _PER_THREAD)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the call was not made, and ``status`` is what the shim answered."""
+        return bool(self.flags & _REFUSED)
 
 
 def decode(record: bytes) -> CallRecord:

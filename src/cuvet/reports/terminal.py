@@ -352,6 +352,8 @@ def result(finding: Finding, program: Program) -> str:
     if finding.status is None:
         return f"{finding.api} had not returned when the recording ended{by}"
     name = status_name(api_of(finding.api), finding.status)
+    if finding.refused:
+        return f"cuvet did not make the call (--protect) and returned {name} ({finding.status}) in its place"
     silent = "; CUDA did not report the mistake" if finding.status == 0 else ""
     return f"{finding.api} returned {name} ({finding.status}){by}{silent}"
 

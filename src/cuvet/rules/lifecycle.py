@@ -12,12 +12,12 @@ A handle that names no object is zero (``NullHandle``) or was never handed out (
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CallRule, Violation, Violations
+from cuvet.rules.rule import CRASH, CallRule, Violation, Violations
 
 if TYPE_CHECKING:  # start: a page of a rule needs no objects
     from cuvet.model import Call, ModelView, Object
@@ -193,12 +193,14 @@ class DestroyTwice(LifeRule):
 class ParentGone(LifeRule):
     """A call uses or destroys an object that ended with another one, of a kind in ``roots``.
 
-    ``kinds`` are the kinds of roles that may name such an object (a launch takes functions and kernels).
+    ``kinds`` are the kinds of roles that may name such an object (a launch takes functions and kernels). ``kills``: those of the roots
+    after whose end a call can also kill the process; it was measured to do so in some runs.
     """
 
     in_source = True
     verbs = NAMES
     roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
+    kills: ClassVar[frozenset[Kind]] = frozenset()
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Violations:
@@ -211,7 +213,8 @@ class ParentGone(LifeRule):
             first = root(dead)
             if first.kind in cls.roots:
                 message = f"{dead.name} ended when {first.name} was {ending(dead.destroyed_by)}"
-                yield cls.violation(call, use, message, first)
+                found = cls.violation(call, use, message, first)
+                yield replace(found, outcomes=(*found.outcomes, CRASH)) if first.kind in cls.kills else found
 
 
 class NullHandle(LifeRule):

@@ -46,9 +46,10 @@ class Mistake:
     kinds: frozenset[Kind] | None = None
     verbs: frozenset[Verb] | None = None
     roots: frozenset[Kind] | None = None
+    kills: frozenset[Kind] | None = None
 
 
-_ATTRIBUTES = ("outcomes_of", "undefined", "only_if_failed", "libraries", "kinds", "verbs", "roots")
+_ATTRIBUTES = ("outcomes_of", "undefined", "only_if_failed", "libraries", "kinds", "verbs", "roots", "kills")
 _OTHERS = {*HEADINGS, "summary", "help"}
 
 

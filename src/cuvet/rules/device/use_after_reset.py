@@ -1,5 +1,5 @@
 from cuvet.catalog.roles import ENDS, Kind, Role, Verb
-from cuvet.model import Call, ModelView, Object
+from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
 from cuvet.rules.occasions import after_reset
@@ -193,14 +193,15 @@ static void Run(CUdevice device, byte[] values) {
                     dead,
                     argument=call.index(role.parameter),
                     because=chain(dead),
-                    outcomes=(709,) if by_address and not lives else _outcomes(dead, role),
+                    outcomes=(709,) if by_address and not lives else outcomes_after_reset(dead.kind, role),
                     undefined=not by_address,
                     only_if_failed=by_address,
                 )
 
 
-def _outcomes(dead: Object, role: Role) -> tuple[int, ...]:
-    if dead.kind is Kind.HOST_MEMORY:
+def outcomes_after_reset(kind: Kind, role: Role) -> tuple[int, ...]:
+    """What the driver was measured to do with an object of that kind from before a reset, in that role."""
+    if kind is Kind.HOST_MEMORY:
         return _OF_HOST_MEMORY.get(role.verb, ())
-    outcomes = _OUTCOMES.get((dead.kind, role.verb in ENDS), ())
+    outcomes = _OUTCOMES.get((kind, role.verb in ENDS), ())
     return (*outcomes, CRASH) if role.variant == "unified" else outcomes

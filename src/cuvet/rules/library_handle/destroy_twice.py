@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.catalog.results import SUCCESS
 from cuvet.catalog.roles import ENDS
@@ -34,6 +32,7 @@ class LibraryHandleDestroyTwice(DestroyTwice):
     help = "let one owner destroy the handle, and clear the variable afterwards"
     kinds = LIBRARY_OBJECTS
     libraries = True
+    outcomes_of = _OUTCOMES
     evidence = """
     measured: the second cudnnDestroy: SIGABRT, double free or corruption (cuDNN 9.19) (cudnn_destroy_twice)
     measured: likewise cublasDestroy, curandDestroyGenerator, cusparseDestroyMatDescr and cudnnDestroyTensorDescriptor;
@@ -104,7 +103,6 @@ class Solver {
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Violations:
-        for violation in super().check(call, model):
-            yield replace(violation, outcomes=_OUTCOMES.get(call.name, ()))
+        yield from super().check(call, model)
         for use in dead_unseen(call, model, ENDS):
             yield cls.violation(call, use, f"{a(use.role.kind.noun)} is destroyed that was destroyed before")

@@ -34,7 +34,12 @@ LIFE = Life(
         Mistake(DESTROYED_TWICE, "CV202", (CRASH,), without=("destroyed by two threads",)),
         Mistake(NEVER_CREATED, "CV204", (CRASH, 400, 709)),
         Mistake(
-            USED_AFTER_CONTEXT, "CV205", (709,), libraries=True, roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
+            USED_AFTER_CONTEXT,
+            "CV205",
+            (709,),
+            libraries=True,
+            roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
+            kills=frozenset({Kind.CONTEXT}),
         ),
     ),
 )

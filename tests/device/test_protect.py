@@ -1,0 +1,103 @@
+"""``cuvet run --emulate-crashes --protect``: the programs in which an H200's driver died go on, and no other program notices."""
+
+from __future__ import annotations
+
+import signal
+from collections import defaultdict
+
+import pytest
+
+from cuvet.catalog.results import SUCCESS
+from cuvet.model.statuses import STICKY
+
+from ..corpus.facts import Fact, all_facts, calls_printed, compile_programs, source
+from .fact_runs import Run, run_facts
+from .support import NVCC, SHARED_RUNTIME
+from .test_all_facts import MAY_END, by_id
+
+FACTS = all_facts()
+DIES = {
+    "host_deref_freed": "the program's own code touches device memory: there is no call",
+    "host_deref_live": "the program's own code touches device memory: there is no call",
+    "stream_handle_of_event": "the driver is asked about handles of another kind, which it mostly answers with a status",
+    "green_gone_event": "the event lives on where something retains the primary context, which the shim does not know",
+}
+NO_CRASH = {
+    "context_destroy_then_push": "on the emulated device: the heap was corrupt at the end",
+    "context_destroy_then_setcurrent_use": "on the emulated device: the heap was corrupt at the end",
+    "ptx_unterminated_before_unreadable_page": "on the emulated device, which reads no further than it can",
+    "sticky_then_calls": "where the variable that was never written is NULL",
+}
+CRASHED = [fact for fact in FACTS if fact.signal is not None and fact.id not in NO_CRASH]
+SAVED = [fact for fact in CRASHED if fact.id not in DIES]
+OTHERS = [fact for fact in FACTS if fact.signal is None]
+ORDERED_BY_CHANCE = "cudaLaunchHostFunc"
+
+
+def runs(tmp_path_factory: pytest.TempPathFactory, options: list[str], facts: list[Fact]) -> Run:
+    programs = compile_programs(NVCC, source(FACTS), (*SHARED_RUNTIME, "-w"))
+    done = Run({}, defaultdict(list))
+    run_facts(done, tmp_path_factory.mktemp("facts"), options, programs, [fact.id for fact in facts])
+    return done
+
+
+@pytest.fixture(scope="module")
+def protected(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return runs(tmp_path_factory, ["--emulate-crashes", "--protect"], CRASHED)
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return runs(tmp_path_factory, ["--protect"], OTHERS)
+
+
+@pytest.mark.parametrize("fact", SAVED, ids=by_id)
+def test_a_program_that_would_die_goes_on(fact: Fact, protected: Run) -> None:
+    end = protected.ended[fact.id]
+    printed = calls_printed(end.output)
+    assert end.exit_code == 0
+    assert printed[: len(fact.calls)] == fact.calls
+    answer = printed[len(fact.calls)][1]
+    assert answer not in {SUCCESS, *STICKY}
+
+
+@pytest.mark.parametrize("fact", SAVED, ids=by_id)
+def test_the_call_is_reported_once_with_where_its_object_began_and_ended(fact: Fact, protected: Run) -> None:
+    refused = [finding for finding in protected.findings[fact.id] if finding.refused]
+    assert refused
+    assert len({(finding.name, finding.site.call) for finding in refused}) == len(refused)
+    assert {finding.repeats for finding in refused} == {1}
+    for finding in refused:
+        assert finding.site.frames
+        if not finding.name.endswith("never-created"):
+            assert finding.objects[0].created and finding.objects[0].created.frames
+            assert finding.objects[0].destroyed and finding.objects[0].destroyed.frames
+
+
+@pytest.mark.parametrize("name", sorted(DIES))
+def test_what_is_not_certain_or_no_call_dies_as_before(name: str, protected: Run) -> None:
+    assert protected.ended[name].exit_code == -signal.SIGSEGV
+    assert not any(finding.refused for finding in protected.findings[name])
+
+
+@pytest.mark.parametrize("fact", OTHERS, ids=by_id)
+def test_no_other_program_notices(fact: Fact, others: Run) -> None:
+    end = others.ended[fact.id]
+    calls = calls_printed(end.output)
+    statuses = tuple(status for _, status in calls)
+    assert end.exit_code == 0
+    if ORDERED_BY_CHANCE in fact.program:
+        assert sorted(calls) == sorted(fact.calls)
+    else:
+        assert calls == fact.calls or (statuses, None) in (*fact.varied, MAY_END.get(fact.id))
+
+
+def test_only_what_can_kill_is_not_made(others: Run) -> None:
+    """Each has died of it in some run, on the H200 or another like it, or would have if the value had not been issued again, which the
+    emulated device does last (stream_reissued_handle)."""
+    refused = {name for name, findings in others.findings.items() if any(finding.refused for finding in findings)}
+    assert refused == {
+        "context_destroy_then_event_destroy", "context_primary_released_stream_use", "ctx_destroy_then_use",
+        "freeasync_stream_reset_destroy", "reset_then_array", "seed_example2_destroy_after_reset", "stream_destroy_after_reset",
+        "stream_reissued_handle", "stream_sync_after_reset", "stream_use_after_reset",
+    }  # fmt: skip
