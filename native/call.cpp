@@ -11,6 +11,7 @@
 #include "named.h"
 #include "process.h"
 #include "protect.h"
+#include "quarantine.h"
 #include "stacks.h"
 #include "symbols.h"
 
@@ -145,7 +146,9 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
     if (!object) return;
     const uint64_t state = object->state.load(std::memory_order_acquire);
     field.generation = generation_of(state);
-    field.flags = static_cast<uint16_t>((is_alive(object) ? OBJECT_ALIVE : 0) | (field.generation ? OBJECT_KNOWN : 0));
+    const bool kept = state & KEPT && is_still_alive(object);
+    field.flags = static_cast<uint16_t>((is_alive(object) ? OBJECT_ALIVE : 0) | (field.generation ? OBJECT_KNOWN : 0) |
+                                        (kept ? OBJECT_KEPT : 0));
     field.context = object->context.load(std::memory_order_relaxed);
 }
 
@@ -253,6 +256,9 @@ void Call::enter() {
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     if (__builtin_expect(protects(), 0)) decide();
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
+    if (!quarantines) return;
+    note_hindrance(entry_point_, words_);
+    if (entry_point_.flags & CHANGES_CURRENT) context_may_end();
 }
 
 void Call::note_arguments() {
@@ -609,6 +615,7 @@ bool Call::has_failed(uint32_t status) const {
 void Call::finish(uint32_t status) {
     if (slot_->number == number_) slot_->status = status;
     if (entry_point_.flags & CHANGES_CURRENT) thread_->context_known = false;
+    if (quarantines && entry_point_.flags & CHANGES_CURRENT) context_has_ended();
     if (status == SUCCESS) {
         if (__builtin_expect(protects(), 0)) note_ends();
         if (unknown_handle_) adopt_unknown_handles();
@@ -622,6 +629,7 @@ void Call::finish(uint32_t status) {
     if (entry_point_.flags & (LIBRARY | ENDS_CAPTURE)) finish_more(status);
     const bool failed = has_failed(status);
     if (failed && !(entry_point_.flags & LIBRARY)) tell_launches(thread_, status, number_);
+    if (quarantines && failed && is_sticky(status)) stop_keeping();
     if (record_)
         finish_record(status, failed);
     else if (again_)
@@ -762,6 +770,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
     give_birth(object, seen, role.kind, parent_of(entry_point_, role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
+    if (quarantines) note_made(object, entry_point_, role.kind, words_);
     if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) {
         object->bytes.store(registered_bytes(entry_point_, words_));

@@ -37,6 +37,8 @@ constexpr uint64_t ENDED = 32;    // dead, and the call that ended it has return
 constexpr uint64_t RESET = 64;    // context: a reset of its device ended this life, or one before it
 constexpr uint64_t ORPHAN = 128;  // what it belongs to was dead when it was made: not all was seen
 constexpr int KIND_SHIFT = 8;
+constexpr uint64_t KEEPABLE = 1 << 16;  // the quarantine may keep it when it ends
+constexpr uint64_t KEPT = 1 << 17;      // dead, and kept: the driver has it still, or its address is not free
 
 inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 

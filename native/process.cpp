@@ -18,6 +18,7 @@
 #include "launches.h"
 #include "protect.h"
 #include "python_frames.h"
+#include "quarantine.h"
 #include "signals.h"
 #include "stacks.h"
 #include "symbols.h"
@@ -82,6 +83,7 @@ void after_fork_in_child() {
     if (current_thread) current_thread->busy = true;  // for calls under way, which belong to the parent's recording
     current_thread = nullptr;
     forget_guards();
+    forget_quarantine();
     forget_recording();
     forget_stacks();
     forget_launches();
@@ -272,6 +274,7 @@ void start() {
         start_recording(found == Mode::EMULATED);
         hot.thread_offset.store(offset_of_current_thread(), std::memory_order_relaxed);
         let_quiet_calls_pass(found == Mode::REAL && !record_everything);
+        if (is_recording() && found != Mode::NO_DRIVER) start_quarantine(found == Mode::EMULATED);
         mode.store(found, std::memory_order_release);
     }
     pthread_mutex_unlock(&start_lock);

@@ -15,6 +15,7 @@
 #include "liveness.h"
 #include "process.h"
 #include "protect.h"
+#include "quarantine.h"
 #include "symbols.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -54,12 +55,34 @@ uint32_t ask_emulated(uint32_t symbol, const uint64_t* words, const Blob* struct
 }
 
 template <class... Arguments>
+uint32_t ask(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
+    for (;;) {
+        const uint32_t status = is_emulated()
+                                    ? ask_emulated(symbol, words, structs)
+                                    : reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);
+        if (__builtin_expect(!quarantines, 1) || !is_made_again(symbol, words, status)) return status;
+    }
+}
+
+template <class... Arguments>
 uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
     Call call(symbol, words, structs);
     if (__builtin_expect(protects(), 0) && call.is_refused()) return call.refuse();
-    const uint32_t status = is_emulated()
-                                ? ask_emulated(symbol, words, structs)
-                                : reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);
+    return call.leave(ask(symbol, words, structs, arguments...));
+}
+
+// What may be kept when a call ends it.
+template <class... Arguments>
+uint32_t pass_ending(uint32_t symbol, Kind kind, uint64_t handle, bool keeps, const uint64_t* words,
+                     Arguments... arguments) {
+    if (!quarantines) return pass(symbol, words, NO_STRUCTS, arguments...);
+    Call call(symbol, words, NO_STRUCTS);
+    if (__builtin_expect(protects(), 0) && call.is_refused()) return call.refuse();
+    Ending ending(kind, handle, keeps);
+    uint32_t status;
+    if (ending.is_answered(&status)) return call.leave(status);
+    status = ask(symbol, words, NO_STRUCTS, arguments...);
+    if (status == 0) ending.succeed();
     return call.leave(status);
 }
 
@@ -77,10 +100,7 @@ uint32_t pass_shared(uint32_t symbol, uint64_t pointer, Size bytes, More... more
     Call call(symbol, words, NO_STRUCTS);
     const Size whole = static_cast<Size>(whole_pages(bytes));
     const uint64_t asked[] = {pointer, whole, word(more)...};
-    using Function = uint32_t (*)(uint64_t, Size, More...);
-    const uint32_t status = is_emulated() ? ask_emulated(symbol, asked, NO_STRUCTS)
-                                          : reinterpret_cast<Function>(real_function(symbol))(pointer, whole, more...);
-    return call.leave(status);
+    return call.leave(ask(symbol, asked, NO_STRUCTS, pointer, whole, more...));
 }
 
 bool lives(Kind kind, uint64_t handle) {
@@ -271,7 +291,8 @@ __attribute__((noinline, cold)) uint32_t look_closely(uint32_t made, uint32_t sy
                                                       const Blob* structs, Arguments... arguments) {
     if (made == NOT_MADE) return pass(symbol, words, structs, arguments...);
     Call call(symbol, words, structs);
-    return call.leave(made);
+    const bool again = quarantines && is_made_again(symbol, words, made);
+    return call.leave(again ? ask(symbol, words, structs, arguments...) : made);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ from cuvet.catalog.kinds import (
     NOT_SHARED_BETWEEN_THREADS,
     OF_CONTEXT,
 )
+from cuvet.catalog.quarantine import FREE_MEMORY, HINDERS, KEPT, RELEASED_BEFORE
 from cuvet.catalog.results import INVALID_HANDLE
 from cuvet.catalog.roles import ENDS
 from cuvet.device import protocol, waiting
@@ -851,6 +852,11 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
             )
             passed = f"{known}, SYMBOL_{symbol}, first, work, look{arguments}"
             body = f"{look}{as_work}{first}    return pass_known({passed});\n"
+    elif ended := ended_of(catalog, row):
+        kept, place, keeps = ended
+        body = "".join(f"    {line}\n" for line in described)
+        ending = f"SYMBOL_{symbol}, Kind::{kept.name}, words[{place}], {str(keeps).lower()}"
+        body += f"    return pass_ending({ending}, words{arguments});\n"
     elif any(map(is_shared, row.entry_point.roles)):
         return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_shared(SYMBOL_{symbol}{arguments}); }}'
     elif not blobs and words == [plain_word(parameter, i) for i, parameter in enumerate(own)]:
@@ -859,6 +865,57 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     export = "EXPORT_HOT" if symbol in MOST_CALLED else "EXPORT"
     return f'extern "C" {export} uint32_t {symbol}({declared}) {{\n{body}}}\n'
+
+
+def ended_of(catalog: Catalog, row: Row) -> tuple[Kind, int, bool] | None:
+    """What a call ends that a quarantine may hold: its kind, its place among the words, and whether the quarantine may take it then."""
+    before, _ = role_lists(catalog, row)
+    for fields in before:
+        kind, parameter = fields["kind"], fields["parameter"]
+        assert isinstance(kind, Kind) and isinstance(parameter, int)
+        passed = row.at[parameter]
+        if fields["action"] == "DESTROYS" and kind in KEPT and is_by_value(fields) and passed and passed.bytes == 8:
+            return kind, parameter, ends_at_once(row.entry_point, kind)
+    return None
+
+
+def ends_at_once(entry_point: EntryPoint, kind: Kind) -> bool:
+    """Whether a call ends a plain object of the kind: not one that was imported or mapped, and not in the order of a stream."""
+    return any(
+        role.kind is kind and role.verb in (Verb.DESTROYS, Verb.FREES) and not role.variant
+        for role in entry_point.roles
+    )
+
+
+def quarantine_tables() -> Iterator[str]:
+    catalog = driver()
+    yield "constexpr KeptKind KEPT_KINDS[] = {"
+    for kind, kept in KEPT.items():
+        (end,) = (each for each in catalog.entry_points if ends_at_once(each, kind))
+        yield f"    {{Kind::{kind.name}, {kept.most}, {kept.refused}, SYMBOL_{end.symbol}}},"
+    yield "};"
+    yield "constexpr Making MAKINGS[] = {"
+    for kind, kept in KEPT.items():
+        for name, flags in kept.made_by.items():
+            index = {parameter.lower(): position for parameter, position in catalog[name].index.items()}
+            size = next((role.size for role in catalog[name].roles if role.kind is kind and role.size), "")
+            places = (index.get("flags", "NO_PARAMETER"), index.get(size, "NO_PARAMETER"))
+            yield f"    {{{catalog[name].id}, Kind::{kind.name}, {flags}, {places[0]}, {places[1]}}},  // {name}"
+    yield "};"
+    yield "constexpr Hindrance HINDRANCES[] = {"
+    for name, (kind, parameter) in HINDERS.items():
+        place = catalog[name].index[parameter] if parameter else "NO_PARAMETER"
+        yield f"    {{{catalog[name].id}, Kind::{kind.name}, {place}, false}},  // {name}"
+    for name, kind in RELEASED_BEFORE.items():
+        yield f"    {{{catalog[name].id}, Kind::{kind.name}, NO_PARAMETER, true}},  // {name}"
+    yield "};"
+    followed = [symbol for name in (*HINDERS, *RELEASED_BEFORE, FREE_MEMORY) for symbol in symbols_of(catalog[name])]
+    yield f"constexpr uint32_t FOLLOWED_SYMBOLS[] = {{{', '.join(f'SYMBOL_{symbol}' for symbol in followed)}}};"
+    yield f"constexpr uint32_t FREE_MEMORY_SYMBOL = SYMBOL_{catalog[FREE_MEMORY].symbol};"
+
+
+def symbols_of(entry_point: EntryPoint) -> list[str]:
+    return [symbol for row in rows_of(entry_point) for symbol in row.symbols]
 
 
 # ---- libraries
@@ -966,6 +1023,7 @@ def layout_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t NOT_RETURNED = {layout.PENDING};"
     yield f"constexpr uint64_t NOT_ASKED = {layout.NOT_ASKED}u;"
     yield f"constexpr uint16_t OBJECT_ALIVE = {layout.OBJECT_ALIVE}, OBJECT_KNOWN = {layout.OBJECT_KNOWN};"
+    yield f"constexpr uint16_t OBJECT_KEPT = {layout.OBJECT_KEPT};"
     yield f"constexpr uint8_t AGAIN_SUBJECT = {layout.AGAIN_SUBJECT};"
     yield f"constexpr uint32_t AGAIN_ORIGIN_BITS = {layout.AGAIN_ORIGIN_BITS}, AGAIN_TOLD = {layout.AGAIN_TOLD};"
     yield f"constexpr uint32_t AGAIN_ARGUMENTS = {layout.AGAIN_ARGUMENTS};"
@@ -1037,6 +1095,7 @@ def main() -> None:
     write("protocol.inc", protocol_numbers())
     write("layout.inc", layout_numbers())
     write("header_checks.inc", header_checks())
+    write("quarantine.inc", quarantine_tables())
     write_driver()
     write_libraries()
 

@@ -129,6 +129,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     api: str
     status: int | None = None
     """What the call returned; None if it did not return."""
+    kept: Literal["asked", "refused"] | None = None
+    """The object at fault had ended, and the quarantine kept it: the driver was asked, which has it still; or the call was to end it once
+    more, and cuvet returned ``status`` without asking."""
     signal: int | None = None
     refused: bool = False
     """The call was not made (``cuvet run --protect``): ``status`` is what cuvet answered in the place of CUDA."""

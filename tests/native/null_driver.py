@@ -4,6 +4,8 @@ Creating calls hand out addresses that are re-issued as soon as they are destroy
 
 * ``NULL_DRIVER_LOG``: file to which each call appends its name, words and by-value structs as they arrived;
 * ``NULL_DRIVER_FAIL``: ``cuMemHostRegister_v2=712,…``: statuses to answer;
+* ``NULL_DRIVER_FAIL_ONCE``: the same, each time but the second, fourth …;
+* ``NULL_DRIVER_STRICT``: abort when something is destroyed that does not live;
 * ``NULL_DRIVER_SIGNAL``: ``cuStreamSynchronize=11,…``: signals to raise inside the call.
 """
 
@@ -30,9 +32,12 @@ static uint64_t freed[MOST_FREE];
 static unsigned freed_count;
 static char lock;
 static __thread uint64_t current_context;
+static __thread uint64_t pushed_over;
 static uint64_t primary_context;
 static int log_file = -2;
-static const char *failing, *signalling;
+static const char *failing, *failing_once, *signalling;
+static char strict;
+static unsigned failures;
 
 static void acquire(void) { while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {} }
 static void release(void) { __atomic_clear(&lock, __ATOMIC_RELEASE); }
@@ -47,6 +52,8 @@ static uint64_t create(void) {
 
 static void destroy(uint64_t handle) {
     acquire();
+    for (unsigned i = 0; strict && i < freed_count; i++)
+        if (freed[i] == handle) abort();
     if (freed_count < MOST_FREE) freed[freed_count++] = handle;
     release();
 }
@@ -54,7 +61,9 @@ static void destroy(uint64_t handle) {
 static void start(void) {
     const char *path = getenv("NULL_DRIVER_LOG");
     failing = getenv("NULL_DRIVER_FAIL");
+    failing_once = getenv("NULL_DRIVER_FAIL_ONCE");
     signalling = getenv("NULL_DRIVER_SIGNAL");
+    strict = getenv("NULL_DRIVER_STRICT") != 0;
     log_file = path ? dup(fileno(fopen(path, "a"))) : -1;
 }
 
@@ -76,6 +85,8 @@ static uint32_t called(const char *name, int count, const uint64_t *words, int b
         if (write(log_file, line, used) < 0) abort();
     }
     if (signalling) { int number = setting(signalling, name); if (number) raise(number); }
+    const int once = failing_once ? setting(failing_once, name) : 0;
+    if (once && __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED) % 2 == 0) return once;
     return failing ? setting(failing, name) : 0;
 }
 static void put(uint64_t address, unsigned bytes, uint64_t value) { if (address) memcpy((void *)address, &value, bytes); }
@@ -87,7 +98,9 @@ BODIES = {
     "cuCtxSetCurrent": "if (!status) current_context = words[0];",
     "cuCtxCreate_v2": "if (!status) put(words[0], 8, current_context = create());",
     "cuCtxCreate_v4": "if (!status) put(words[0], 8, current_context = create());",
-    "cuCtxPopCurrent_v2": "if (!status) { put(words[0], 8, current_context); current_context = 0; }",
+    "cuCtxPushCurrent_v2": "if (!status) { pushed_over = current_context; current_context = words[0]; }",
+    "cuCtxPopCurrent_v2": "if (!status) { put(words[0], 8, current_context); current_context = pushed_over; pushed_over = 0; }",
+    "cuMemGetInfo_v2": "if (!status) { put(words[0], 8, 1ull << 30); put(words[1], 8, 80ull << 30); }",
     "cuStreamGetCtx": "if (!status) put(words[1], 8, current_context);",
     "cuDevicePrimaryCtxRetain": "if (!primary_context) primary_context = create(); put(words[0], 8, primary_context);",
     "cuDeviceGetCount": "put(words[0], 4, 1);",

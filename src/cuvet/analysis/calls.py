@@ -254,9 +254,9 @@ def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
     seen: dict[int, SeenHandle] = {}
     for each in objects:
         if each.parameter not in seen or (seen[each.parameter].alive and not each.alive):
-            seen[each.parameter] = SeenHandle(
-                _KINDS.get(each.kind, Kind.NONE), each.handle, each.generation if each.known else 0, each.alive
-            )
+            generation = each.generation if each.known else 0
+            kind = _KINDS.get(each.kind, Kind.NONE)
+            seen[each.parameter] = SeenHandle(kind, each.handle, generation, each.alive, each.kept)
     return seen
 
 

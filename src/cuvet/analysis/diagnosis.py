@@ -1,10 +1,13 @@
 """Makes a Finding of a broken rule: sites with their stacks, and objects with the places where they were created and destroyed."""
 
+from typing import Literal
+
 import msgspec
 
 from cuvet import catalog
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.catalog.roles import ENDS
 from cuvet.findings import EarlierCall, Finding, MemoryPlace, ObjectReport, Site
 from cuvet.model import Object
 from cuvet.model.ledger import Held
@@ -25,10 +28,19 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
         found,
         severity="note" if answer else found.severity,
         status=call.outcome.status,
+        kept=_kept(call, violation),
         signal=call.outcome.signal,
         refused=call.refused,
         argument=_users_argument(call.entry_point, violation.argument, site.api),
     )
+
+
+def _kept(call: RecordedCall, violation: Violation) -> Literal["asked", "refused"] | None:
+    if not violation.of_kept(call):
+        return None
+    name = call.entry_point.parameters[violation.argument or 0].name
+    ends = any(role.verb in ENDS for role in call.entry_point.roles if role.parameter == name)
+    return "refused" if ends else "asked"
 
 
 def fault_finding(fault: Fault, violation: Violation, sites: Sites, process: int, time_ns: int, calls: int) -> Finding:

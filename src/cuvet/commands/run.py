@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BOUND, LEAST_BOUND = 256 << 20, 1 << 20
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
+MOST_QUARANTINE = 1 << 40
 NAME = "run"
 HELP = "Run a program and report its mistakes with CUDA."
 EPILOG = """examples:
@@ -90,6 +91,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "$CUVET_PROTECT says the MODE where no option can be given",
     )
     parser.add_argument(
+        "--quarantine",
+        metavar="auto|off|SIZE",
+        type=_quarantine,
+        default="off",
+        help="keep what the program ends, so that the driver does not issue its handle or address again and a later use of the old one "
+        "is found: streams, events, graphs, and SIZE of device memory; auto: 256MiB with a real GPU, while the emulated device always "
+        "does so by itself (default: off)",
+    )
+    parser.add_argument(
         "--stacks",
         choices=("all", "created", "none"),
         default="all",
@@ -147,6 +157,19 @@ def _ask(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
     from cuvet.launch.environment import users_own
 
     return ask("cuda", users_own(os.environ))
+
+
+def _quarantine(text: str) -> str:
+    """As the shim reads it: ``auto``, bytes, or nothing."""
+    if text in ("auto", "off"):
+        return text.removeprefix("off")
+    try:
+        size = bytes_of(text)
+    except ValueError:
+        size = MOST_QUARANTINE + 1
+    if size > MOST_QUARANTINE:
+        raise argparse.ArgumentTypeError(f"{text} is not auto, off, or a size up to 1TiB, for example 256MiB")
+    return str(size)
 
 
 def _device_memory(text: str) -> int:

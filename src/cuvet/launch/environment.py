@@ -60,6 +60,7 @@ def for_program(
     stacks: str = "all",
     guard: bool = False,
     protect: str | None = None,
+    quarantine: str = "",
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -80,6 +81,7 @@ def for_program(
     environment |= {"CUVET_RECORD": record, "CUVET_STACKS": stacks}
     environment |= {"CUVET_GUARD": "1"} if guard else {}
     environment |= {PROTECT: protect} if protect else {}
+    environment |= {"CUVET_QUARANTINE": quarantine} if quarantine else {}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

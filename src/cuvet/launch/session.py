@@ -113,6 +113,7 @@ def _run(
             record="accesses" if args.races or args.guard else args.record,
             guard=args.guard,
             protect=args.protect,
+            quarantine=args.quarantine,
             stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,

@@ -24,6 +24,9 @@ class SeenHandle(NamedTuple):
     generation: int
     """0 if the shim never saw the handle created."""
     alive: bool
+    kept: bool = False
+    """It has ended, and the quarantine keeps it (``cuvet run --quarantine``): the driver has the object still, or nothing else is at the
+    address. So what the call returned does not contradict that the object has ended."""
 
 
 @dataclass(frozen=True, slots=True)

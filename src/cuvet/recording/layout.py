@@ -114,6 +114,7 @@ LAUNCH_SHAPED = 1
 OLD_LAUNCH_WORDS = 15
 OBJECT_ALIVE = 1
 OBJECT_KNOWN = 2
+OBJECT_KEPT = 4
 AGAIN_SUBJECT = 0x80
 """In ``given`` of a CALL_AGAIN: the subject's word is there. The bits below are of the first arguments …"""
 AGAIN_ARGUMENTS = 7

@@ -142,10 +142,13 @@ class LeftOutCalls(NamedTuple):
 
 
 class SeenObject(NamedTuple):
+    """``kept``: it has ended, and the quarantine keeps it."""
+
     parameter: int
     kind: int
     alive: bool
     known: bool
+    kept: bool
     generation: int
     handle: int
     context: int
@@ -211,9 +214,9 @@ def decode(record: bytes) -> CallRecord:
 def _objects(data: bytes) -> tuple[SeenObject, ...]:
     if not data:
         return ()
-    alive, known = layout.OBJECT_ALIVE, layout.OBJECT_KNOWN
+    alive, known, kept = layout.OBJECT_ALIVE, layout.OBJECT_KNOWN, layout.OBJECT_KEPT
     return tuple(
-        SeenObject(parameter, kind, bool(state & alive), bool(state & known), *rest)
+        SeenObject(parameter, kind, bool(state & alive), bool(state & known), bool(state & kept), *rest)
         for parameter, kind, state, *rest in layout.CALL_OBJECT.iter_unpack(data)
     )
 

@@ -354,8 +354,12 @@ def result(finding: Finding, program: Program) -> str:
     name = status_name(api_of(finding.api), finding.status)
     if finding.refused:
         return f"cuvet did not make the call (--protect) and returned {name} ({finding.status}) in its place"
-    silent = "; CUDA did not report the mistake" if finding.status == 0 else ""
-    return f"{finding.api} returned {name} ({finding.status}){by}{silent}"
+    more = "; CUDA did not report the mistake" if finding.status == 0 else ""
+    if finding.kept == "asked":
+        more = ", because cuvet keeps what has ended (--quarantine)" if finding.status == 0 else ""
+    elif finding.kept == "refused":
+        by, more = "", ": cuvet keeps what has ended (--quarantine), and did not ask the driver"
+    return f"{finding.api} returned {name} ({finding.status}){by}{more}"
 
 
 def labelled(label: str, text: str, console: Console, *, width: int = 0, style: str = "", indent: int = 3) -> None:

@@ -85,14 +85,22 @@ class Violation:
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned
-        success is accused only if it was measured that such a call can succeed (``Rule.can_succeed``)."""
-        if status is None:
+        success is accused only if it was measured that such a call can succeed (``Rule.can_succeed``), or if the quarantine keeps the
+        object at fault."""
+        if status is None or self.of_kept(call):
             return True
         if self.rule.about_work and status:
             return False
         if self.only_if_failed:
             return status != 0 and (self.undefined or not self.outcomes or status in self.outcomes)
         return status != 0 or 0 in self.outcomes or self.rule.can_succeed(call.name)
+
+    def of_kept(self, call: Call) -> bool:
+        """Whether the object at fault had ended and the quarantine kept it, so that the driver could not refuse it."""
+        if self.argument is None or not self.objects or self.objects[0].alive:
+            return False
+        seen = call.seen.get(self.argument)
+        return seen is not None and seen.kept and seen.handle == self.objects[0].handle
 
     def contradicted(self, call: Call, status: int | None) -> bool:
         """Whether the driver accepted what the violation says it refuses."""
