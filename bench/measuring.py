@@ -27,9 +27,14 @@ CUVET = [sys.executable, "-m", "cuvet"]
 Sample = dict[str, float]
 """What one run measured, by the name of the figure."""
 Round = dict[str, Sample]
-"""One run of each mode: ``bare`` (without cuvet), ``checked`` (`--record lifecycle`), ``full``. What a row with `--races`
-says of itself stands under ``checked``."""
-RECORDS = {"checked": "lifecycle", "full": "full", "races": "accesses"}
+"""One run of each mode: ``bare`` (without cuvet), ``checked`` (`--record lifecycle`), ``full``. What a row with another option
+says of itself stands under ``checked``, and also what PyTorch's sanitizer (``csan``) costs without cuvet."""
+MODES = {
+    "checked": {"CUVET_RECORD": "lifecycle"},
+    "full": {"CUVET_RECORD": "full"},
+    "races": {"CUVET_RECORD": "accesses"},
+    "kept": {"CUVET_RECORD": "lifecycle", "CUVET_PROTECT": "refuse", "CUVET_QUARANTINE": str(256 << 20)},
+}
 
 
 class Limits(NamedTuple):
@@ -102,10 +107,9 @@ def run(command: list[str], env: Mapping[str, str] | None = None, codes: tuple[i
 
 def environment(mode: str, driver: str, trace: str) -> dict[str, str]:
     """Of a program that runs in this mode, over this driver."""
-    if mode == "bare":
-        return dict(os.environ)
-    kept = {"CUVET_TRACE": trace, "CUVET_RECORD": RECORDS[mode]}
-    return {**os.environ, "LD_PRELOAD": str(SHIM), "CUVET_DRIVER": driver, **kept}
+    if mode not in MODES:
+        return {**os.environ, **({"TORCH_CUDA_SANITIZER": "1"} if mode == "csan" else {})}
+    return {**os.environ, "LD_PRELOAD": str(SHIM), "CUVET_DRIVER": driver, "CUVET_TRACE": trace, **MODES[mode]}
 
 
 def gpus() -> list[tuple[str, str]]:

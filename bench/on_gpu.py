@@ -81,14 +81,10 @@ def torch(limits: Limits) -> list[Round]:
     return in_turns("torch_step.py", ("torch",), limits)
 
 
-def torch_races(limits: Limits) -> list[Round]:
-    """The same with `--races`."""
-    found = in_turns("torch_step.py", ("torch",), limits, checked="races")
-    return [{mode: {with_races(what): each[what] for what in each} for mode, each in one.items()} for one in found]
-
-
-def with_races(what: str) -> str:
-    return f"{what}, with --races"
+def torch_with(limits: Limits, mode: str, option: str) -> list[Round]:
+    """The same in another mode."""
+    found = in_turns("torch_step.py", ("torch",), limits, checked=mode)
+    return [{mode: {f"{what}, {option}": each[what] for what in each} for mode, each in one.items()} for one in found]
 
 
 def cupy(limits: Limits) -> list[Round]:

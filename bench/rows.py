@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -61,6 +61,23 @@ RACES = {
     "work": "launches, copies, events and waits for them, with --races",
 }
 
+ADDED = "PyTorch x.add_(1), 1,024 floats"
+TIMED = "PyTorch two timing events and x.add_(1)"
+STEPS = ["PyTorch transformer training step (cuBLAS)", "PyTorch convolutional training step (cuDNN)"]
+OTHER_MODES = [
+    ("races", "with --races", {ADDED: Goal("checked added", 2), **dict.fromkeys(STEPS, Goal("checked ratio", 1.3))}),
+    ("kept", "with --protect --quarantine auto", dict.fromkeys(STEPS, Goal("checked ratio", 1.02))),
+    ("csan", "with PyTorch's own sanitizer in cuvet's place", dict[str, Goal]()),
+]
+"""A mode of PyTorch's rows, how they are then called, and their goals."""
+
+
+def torch_with(mode: str, option: str, goals: Mapping[str, Goal]) -> Row:
+    units = {ADDED: "µs", TIMED: "µs", **dict.fromkeys(STEPS, "ms")}
+    figures = {f"{what}, {option}": Figure(unit, goals.get(what)) for what, unit in units.items()}
+    return Row("programs", figures, partial(on_gpu.torch_with, mode=mode, option=option), seconds=60, rounds=6, gpus=1)
+
+
 ROWS = [
     Row(
         "calls",
@@ -95,29 +112,16 @@ ROWS = [
     Row(
         "programs",
         {
-            "PyTorch x.add_(1), 1,024 floats": Figure("µs", Goal("checked ratio", 1.02)),
-            "PyTorch two timing events and x.add_(1)": Figure("µs", Goal("checked ratio", 1.08)),
-            "PyTorch transformer training step (cuBLAS)": Figure("ms", Goal("checked ratio", 1.02)),
-            "PyTorch convolutional training step (cuDNN)": Figure("ms", Goal("checked ratio", 1.02)),
+            ADDED: Figure("µs", Goal("checked ratio", 1.02)),
+            TIMED: Figure("µs", Goal("checked ratio", 1.08)),
+            **{step: Figure("ms", Goal("checked ratio", 1.02)) for step in STEPS},
         },
         on_gpu.torch,
         seconds=60,
         rounds=6,
         gpus=1,
     ),
-    Row(
-        "programs",
-        {
-            on_gpu.with_races("PyTorch x.add_(1), 1,024 floats"): Figure("µs", Goal("checked added", 2)),
-            on_gpu.with_races("PyTorch two timing events and x.add_(1)"): Figure("µs"),
-            on_gpu.with_races("PyTorch transformer training step (cuBLAS)"): Figure("ms", Goal("checked ratio", 1.3)),
-            on_gpu.with_races("PyTorch convolutional training step (cuDNN)"): Figure("ms", Goal("checked ratio", 1.3)),
-        },
-        on_gpu.torch_races,
-        seconds=60,
-        rounds=6,
-        gpus=1,
-    ),
+    *(torch_with(*each) for each in OTHER_MODES),
     Row(
         "programs",
         {"DDP training step, 2 ranks, NCCL": Figure("ms", Goal("checked ratio", 1.02))},

@@ -130,7 +130,7 @@ def main() -> int:
     args = parser.parse_args()
     program = args.program or HERE / "faults"
     if args.program is None:
-        shared = ["-arch=native", "-cudart", "shared", "-lcuda", "-DWITH_CUBLAS", "-lcublas"]
+        shared = ["-arch=sm_90", "-cudart", "shared", "-lcuda", "-DWITH_CUBLAS", "-lcublas"]
         subprocess.run(["nvcc", "-g", "-std=c++17", *shared, "-o", str(program), str(HERE / "faults.cu")], check=True)
     wrong = 0
     with ThreadPoolExecutor(_WORKERS) as workers:

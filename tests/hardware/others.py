@@ -16,6 +16,7 @@ import datetime
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -104,7 +105,7 @@ def run(program: Program, prefix: list[str], limit_s: float) -> Ran:
     )
 
 
-def judge(program: Program, reports: Path) -> Row:
+def judge(program: Program, reports: Path, options: list[str]) -> Row:
     row, limit_s = Row(program.source, program.name, "", [], expected=program.expected), program.limit_s
     began = time.monotonic()
     try:
@@ -119,7 +120,7 @@ def judge(program: Program, reports: Path) -> Row:
     took = time.monotonic() - began
     file = reports / f"{program.source}-{program.name}.json".replace("/", "_")
     with tempfile.TemporaryDirectory() as folder:
-        cuvet = [sys.executable, "-m", "cuvet", "run", "--device", "real", "--trace", f"{folder}/trace"]
+        cuvet = [sys.executable, "-m", "cuvet", "run", "--device", "real", *options, "--trace", f"{folder}/trace"]
         try:
             checked = run(program, [*cuvet, "--format", "json", "--output", str(file), "--"], 60 + 4 * took)
         except subprocess.TimeoutExpired:
@@ -166,6 +167,7 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="run nothing: write the rows into docs/hardware.md")
     parser.add_argument("--reports", type=Path, help="keep the reports of programs with findings there")
     parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--options", type=shlex.split, default=[], help="more options of cuvet run, in one word")
     parser.add_argument("--until", type=float, default=1e12, metavar="SECONDS", help="start no program after so many")
     args = parser.parse_args()
     if args.page:
@@ -180,7 +182,7 @@ def main() -> int:
     def one(program: Program) -> Row:
         if time.monotonic() > end:
             return Row(program.source, program.name, "not judged: no time was left", [])
-        return judge(program, reports)
+        return judge(program, reports, args.options)
 
     with tempfile.TemporaryDirectory() as folder:
         reports = args.reports or Path(folder)

@@ -14,12 +14,13 @@ import argparse
 import datetime
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -161,14 +162,14 @@ def rule_row(name: str, file: Path, example: Example, gpus: str | None) -> Row:
     return row
 
 
-def framework_row(file: Path) -> Row:
+def framework_row(file: Path, options: Sequence[str]) -> Row:
     bare = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if bare.returncode:
         why = (bare.stderr.strip().splitlines() or ["no message"])[-1]
         return Row(
             "frameworks", file.stem, "does not run on this machine without cuvet either", f"skipped: {why[:100]}"
         )
-    checked = run_checked([sys.executable, str(file)])
+    checked = run_checked([sys.executable, str(file)], *options)
     row = Row("frameworks", file.stem, bare.stdout.strip().replace("\n", "; "), said(checked.report))
     if checked.report.findings:
         row.wrong.append("a finding")
@@ -191,7 +192,7 @@ class Job:
             return Row(self.group, self.name, "", "", [f"not judged: {type(error).__name__}: {error}"[:500]])
 
 
-def jobs(folder: Path, gpus: int) -> list[Job]:
+def jobs(folder: Path, gpus: int, options: Sequence[str]) -> list[Job]:
     known = [fact for fact in all_facts() if fact.devices <= gpus]
     turn = cycle(map(str, range(gpus)))
 
@@ -199,15 +200,15 @@ def jobs(folder: Path, gpus: int) -> list[Job]:
         """A program that needs one device sees one: the GPUs take turns."""
         return next(turn) if devices == 1 else None
 
-    options = ["-g", "-std=c++17", "-arch=native", "-w", "-lcuda"]
+    flags = ["-g", "-std=c++17", "-arch=native", "-w", "-lcuda"]
     compiler = ThreadPoolExecutor(1)
-    programs = compiler.submit(compile_programs, shutil.which("nvcc") or "nvcc", source(known), options)
+    programs = compiler.submit(compile_programs, shutil.which("nvcc") or "nvcc", source(known), flags)
 
     frameworks = [
         *(HERE / "frameworks").glob("*.py"),
         *((HERE / "frameworks" / "two_gpus").glob("*.py") if gpus > 1 else ()),
     ]
-    found = [Job("frameworks", file.stem, partial(framework_row, file)) for file in sorted(frameworks)]
+    found = [Job("frameworks", file.stem, partial(framework_row, file, options)) for file in sorted(frameworks)]
     for rule in model_rules():
         for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule))):
             for number, example in enumerate(runnable(examples)):
@@ -261,16 +262,19 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS, help="append outcomes to this file")
     parser.add_argument("--jobs", type=int, default=8, help="programs that run at a time")
     parser.add_argument("--only", choices=("facts", "rules", "frameworks"), help="only this group")
+    parser.add_argument(
+        "--options", type=shlex.split, default=[], help="more options of cuvet run for the frameworks, in one word"
+    )
     parser.add_argument("--page", action="store_true", help="run nothing: write docs/hardware.md")
     args = parser.parse_args()
-    wrong = 0 if args.page else run_all(args.output, args.jobs, args.only)
+    wrong = 0 if args.page else run_all(args.output, args.jobs, args.only, args.options)
     if args.output == RESULTS:
         RESULTS.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for _, row in sorted(stored().items())))
         (HERE.parents[1] / "docs" / "hardware.md").write_text(page(), encoding="utf-8")
     return 1 if wrong else 0
 
 
-def run_all(output: Path, at_a_time: int, only: str | None) -> int:
+def run_all(output: Path, at_a_time: int, only: str | None, options: Sequence[str]) -> int:
     """How many programs were judged otherwise than expected."""
     if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
         print("make hardware needs nvcc and an NVIDIA GPU: nothing was run", file=sys.stderr)
@@ -281,7 +285,7 @@ def run_all(output: Path, at_a_time: int, only: str | None) -> int:
     where = {"gpu": gpu, "gpus": len(gpus), "driver": driver, "date": datetime.date.today().isoformat()}
     done = wrong = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(at_a_time) as pool, output.open("a") as out:
-        chosen = [job for job in jobs(Path(folder), len(gpus)) if only in (None, job.group)]
+        chosen = [job for job in jobs(Path(folder), len(gpus), options) if only in (None, job.group)]
         for future in as_completed([pool.submit(job.run) for job in chosen]):
             row = asdict(future.result())
             out.write(json.dumps(where | row, ensure_ascii=False) + "\n")
