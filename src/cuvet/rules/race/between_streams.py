@@ -27,7 +27,8 @@ class RaceBetweenStreams(CallRule):
       judged. What calls of cuBLAS, cuBLASLt, cuFFT, cuRAND, cuSPARSE and NCCL touch is known of most; not of the other libraries, whose
       kernels count. ``cuvet check`` sees streams and memory that one function makes, and two works that both begin where the
       memory does, with nothing between them that could wait: no function of which it does not know that it waits for nothing,
-      and no branch. It compares a kernel only with a copy or set of which the size is written as that of the memory.
+      no object, no branch, no other kernel. It compares a kernel only with a copy or set of which the size is written as that of
+      the memory, and only if the file defines the kernel and shows that it uses the memory and waits for nobody.
     """
 
     code = "CV441"
@@ -248,6 +249,188 @@ int clear(size_t bytes) {
     return 0;
 }
 
+## C++: a function of the file waits for the work that it is given [cuda]
+__global__ void scale_all(float *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}
+static void finish(cudaError_t status) {
+    if (status != cudaSuccess) abort();
+    cudaDeviceSynchronize();
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    finish(cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one));
+    scale_all<<<n, 256, 0, two>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a check that also waits [cuda]
+#define CHECK(call)                  \\
+    do {                             \\
+        if (call) abort();           \\
+        cudaDeviceSynchronize();     \\
+    } while (0)
+void run(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    CHECK(cudaGetLastError());
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: an object that may wait is made [cuda]
+void run(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    gpu_timer timer;
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: what is assigned may be copied from the device [cuda]
+void run(size_t bytes, float *host, thrust::device_vector<float> &other) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    host[0] = other[0];
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a pointer to a function that may wait [cuda]
+void run(size_t bytes, void (**barrier)(cudaStream_t)) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    (*barrier)(one);
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a copy to memory of the host in between may wait [cuda]
+void run(size_t bytes, float *host, const float *other) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    cudaMemcpyAsync(host, other, bytes, cudaMemcpyDeviceToHost, one);
+    cudaMemsetAsync(values, 1, bytes, two);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the kernel waits for the copy, which sets a flag [cuda]
+__global__ void consume(volatile float *flag, int n) {
+    while (flag[0] == 0) {}
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    consume<<<1, 1, 0, two>>>(values, n);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the kernel only compares its pointer [cuda]
+__global__ void show(float *values, int n) {
+    if (values == nullptr) printf("%p %d", values, n);
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    show<<<1, 1, 0, two>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the kernel is defined elsewhere [cuda]
+note: it may not use the memory
+__global__ void scale_all(float *values, int n);
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    scale_all<<<n, 256, 0, two>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: kernels in between hand on a flag [cuda]
+__global__ void scale_all(float *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}
+void run(const float *from, size_t bytes, int n, int *flag) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    give<<<1, 1, 0, one>>>(flag);
+    take<<<1, 1, 0, two>>>(flag);
+    scale_all<<<n, 256, 0, two>>>(values, n);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
 ## Python: waited for by the host [python driver]
 def clear(size):
     one = driver.cuStreamCreate(1)[1]
@@ -365,6 +548,10 @@ cu.cuCtxSynchronize()
 cu.curand.curandDestroyGenerator(generator)
 
 ## C++: a kernel does not wait for the copy of its memory [cuda]
+__global__ void scale_all(float *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}
 void scale(const float *from, size_t bytes, int n) {
     float *values;
     cudaStream_t copies, kernels;
@@ -376,6 +563,54 @@ void scale(const float *from, size_t bytes, int n) {
     cudaDeviceSynchronize();
     cudaStreamDestroy(copies);
     cudaStreamDestroy(kernels);
+    cudaFree(values);
+}
+
+## C++: a check that the file shows, and numbers, are in between [cuda]
+#define CHECK(call)                              \\
+    do {                                         \\
+        cudaError_t status = (call);             \\
+        if (status != cudaSuccess) {             \\
+            puts(cudaGetErrorString(status));    \\
+            exit(1);                             \\
+        }                                        \\
+    } while (0)
+__global__ void scale_all(float *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    CHECK(cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one));
+    dim3 blocks((n + 255) / 256);
+    printf("%d", n);
+    scale_all<<<blocks, 256, 0, two>>>(values, n);  // error: [race-between-streams]
+    CHECK(cudaGetLastError());
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a kernel counts in what is set [cuda]
+__global__ void count(float *values, const float *from) {
+    atomicAdd(&values[(int)from[threadIdx.x]], 1.0f);
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    cudaMemsetAsync(values, 0, bytes, one);
+    count<<<n, 256, 0, two>>>(values, from);  // error: [race-between-streams]
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
     cudaFree(values);
 }
 

@@ -1,33 +1,14 @@
 """Races between streams that a path shows, where all that can order the two works is known."""
 
-import re
-
 from cuvet.model import Object
 from cuvet.rules.race.between_streams import RaceBetweenStreams
 from cuvet.rules.rule import Violation
-from cuvet.source.calls import meaning, symbols
+from cuvet.source.calls import meaning
+from cuvet.source.kernels import touches
+from cuvet.source.paths.between import nothing_waits
 from cuvet.source.paths.trace import SourceCall
 from cuvet.source.paths.walk import Path
 from cuvet.source.syntax.parsing import Source
-
-_CALLED = re.compile(r"(?<!dim3 )\b([A-Za-z_][\w.:]*)\s*(?:<[^;<>()]*>)?\s*\(")
-_WITH_CUDA = re.compile(r"\b\w+\s*\(\s*(?:\w+\s*=\s*)?(?:\w+\.)?cu[a-zA-Z]\w*\s*\(")
-"""What is given the status of a call of CUDA."""
-_ALONE = re.compile(r"(?m)^\s*[A-Z][A-Z0-9_]{3,}\s*;")
-"""A macro that is a statement."""
-_MAY_WAIT = re.compile(
-    r"(?m)[{}#]|\bawait\b|\bco_await\b|\bwith\b|&&|\|\||>>|<<|^\s*(?!CU)[A-Z]\w*(?:::\w+)*\s+\w+\s*[;({=]|\b[A-Z][A-Z0-9_]{3,}\b(?!\s*\()"
-)
-"""What may wait without a call that can be seen: the end of a block, a constructor, an operator, a macro."""
-_WRAPS = re.compile(r"(?i)sync|wait|time")
-_LAUNCH = re.compile(r"<<<[^;]*?>>>")
-_LONGEST = 2000
-"""Characters between two works."""
-_QUIET = re.compile(
-    r"if|for|while|switch|sizeof|return|defined|\w+_cast|int|float|double|char|size_t|f?printf|print|puts|memset|memcpy|"
-    r"std::(?:memset|memcpy|min|max)|min|max|abs|fabs|sqrt|sin|cos|rand|srand|range|len|ctypes\.\w+"
-)
-"""Functions that wait for nothing, and what only looks like a call."""
 
 
 def is_race(violation: Violation) -> bool:
@@ -43,28 +24,17 @@ def is_certain(violation: Violation, call: SourceCall, path: Path, source: Sourc
     free = (taken for taken in path.between(first.step, call.step) if taken.free)
     if any((taken.block, 1 - taken.arm) not in path.arms.leaving for taken in free):
         return False
-    launches = first.written.launch or call.written.launch
+    launches = [each for each in (first, call) if each.written.launch]
     if launches and not all(each.written.launch or _is_whole(each, memory, source) for each in (first, call)):
         return False
-    begin = source.code.rfind(b"\n", 0, first.written.start) + 1
-    around = source.code[begin : first.written.start] + source.code[first.written.end : call.written.end]
-    if len(around) > _LONGEST:
-        return False
-    return _is_quiet(
-        around.decode("utf-8", "replace"), source.code[begin : first.written.start].decode("utf-8", "replace")
-    )
+    return all(_touches(each, memory, source) for each in launches) and nothing_waits(first, call, source)
 
 
-def _is_quiet(text: str, before: str) -> bool:
-    """Whether the text calls nothing but CUDA, what is given the status of such a call, and what waits for nothing. ``before``: its part
-    before the first work."""
-    text = text.removeprefix(before)
-    if _WRAPS.search(before) or _MAY_WAIT.search(_LAUNCH.sub("", text)):
-        return False
-    checks = {match.start() for match in _WITH_CUDA.finditer(text)}
-    called = (match for match in _CALLED.finditer(text) if match.start() not in checks)
-    names = (match[1].rpartition(".")[2] for match in called if not _QUIET.fullmatch(match[1]))
-    return not _ALONE.search(text) and all(name in symbols() for name in names)
+def _touches(launch: SourceCall, memory: Object, source: Source) -> bool:
+    """Whether the file shows that the kernel uses the memory. Of Python and C# it is not known."""
+    given = launch.pointers
+    at = given.index(memory.handle) if memory.handle in given else len(given)
+    return source.is_cpp and touches(source.code, launch.written.name, at, len(given))
 
 
 def _is_whole(call: SourceCall, memory: Object, source: Source) -> bool:

@@ -21,6 +21,7 @@ LEXERS = {language: re.compile(pattern, re.S) for language, pattern in _PATTERNS
 """By language as in ``cuvet.source.SUFFIXES``: comments (group ``comment``) and literals."""
 _CPP = re.compile(_PATTERNS["c++"].encode(), re.S)
 _VISIBLE = re.compile(rb"[^\r\n]")
+_BRACE = re.compile(rb"[{}]")
 
 
 def cpp_code(text: bytes) -> bytes:
@@ -35,3 +36,13 @@ def _blank(match: re.Match[bytes]) -> bytes:
         return spaces
     closed = len(found) > 1 and found[:1] == found[-1:]
     return found[:1] + spaces[1:-1] + found[-1:] if closed else found[:1] + spaces[1:]
+
+
+def block_end(code: bytes, start: int) -> int:
+    """Where the block ends that begins right before ``start``: at its closing brace, or at the end of the code."""
+    depth = 1
+    for match in _BRACE.finditer(code, start):
+        depth += 1 if match[0] == b"{" else -1
+        if depth == 0:
+            return match.start()
+    return len(code)

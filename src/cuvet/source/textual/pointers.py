@@ -23,7 +23,15 @@ _RELEASES = frozenset(
     {"cudaHostUnregister", "cudaFree", "cudaFreeHost", "cuMemHostUnregister", "cuMemFree", "cuMemFreeHost"}
 )
 _UNEVALUATED = frozenset(
-    {"sizeof_expression", "decltype", "alignof_expression", "noexcept", "lambda_expression", "template_argument_list"}
+    {
+        "sizeof_expression",
+        "decltype",
+        "alignof_expression",
+        "noexcept",
+        "lambda_expression",
+        "template_argument_list",
+        "static_assert_declaration",
+    }
 )
 _ON_HOST = {
     "memcpy": (0, 1), "std::memcpy": (0, 1), "memmove": (0, 1), "std::memmove": (0, 1), "memset": (0,), "std::memset": (0,),
@@ -71,6 +79,7 @@ def is_sound(buffer: Buffer, body: Body) -> bool:
             declared += 1
         elif parent.type.endswith("declarator") or parent.type in (
             "parameter_declaration",
+            "for_range_loop",
             "declaration",
             "update_expression",
         ):
@@ -119,7 +128,7 @@ def host_uses(body: Body) -> Iterator[Finding]:
     for buffer in allocated(body):
         if buffer.kind != "device":
             continue
-        use = next(((node, how) for node, how in _uses(buffer, body) if not _unevaluated(node)), None)
+        use = next(((node, how) for node, how in _uses(buffer, body) if not unevaluated(node)), None)
         if use is not None and is_sound(buffer, body):
             (node, how), made = use, buffer.made[0]
             message = (
@@ -143,7 +152,7 @@ def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
             given = [child.id for child in parent.named_children if child.type != "comment"]
             if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
                 yield parent.parent, f"gives it to {called}"
-        elif dereferences(inner, parent) and not _address_taken(parent):
+        elif dereferences(inner, parent) and not address_taken(parent):
             yield parent, "dereferences it"
 
 
@@ -155,8 +164,8 @@ def dereferences(inner: Node, parent: Node) -> bool:
     return parent.type == "pointer_expression" and parent.children[0].type == "*"
 
 
-def _address_taken(node: Node) -> bool:
-    """Whether only the address of what stands there is computed: ``&p[1].x``."""
+def address_taken(node: Node) -> bool:
+    """Whether only the address of what stands there is computed: ``&p[1].x``, ``auto &x = p[1]``."""
     while node.parent is not None and node.parent.type in (
         "field_expression",
         "subscript_expression",
@@ -165,10 +174,12 @@ def _address_taken(node: Node) -> bool:
         if node.parent.type == "subscript_expression" and node.parent.child_by_field_name("argument") != node:
             return False
         node = node.parent
+    if node.parent is not None and node.parent.type == "init_declarator":
+        return any(each.type == "reference_declarator" for each in node.parent.named_children)
     return node.parent is not None and node.parent.type == "pointer_expression" and node.parent.children[0].type == "&"
 
 
-def _unevaluated(node: Node) -> bool:
+def unevaluated(node: Node) -> bool:
     around: Node | None = node
     while around is not None and around.type not in ("function_definition", "ERROR"):
         if around.type in _UNEVALUATED or around.type.startswith("preproc"):
