@@ -7,8 +7,9 @@ class SourceCopyNotAwaited(SourceRule):
       before anything that may wait for the work, perhaps in the next turn of a loop.
     why: The call returns before the copy is done. The host may read old values, or the copy may take what the host wrote later.
     instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
-    limits: Only buffers declared and allocated in the same function, and only up to the next call of an unknown function. Silent about
-      pageable buffers, because copies of them mostly wait.
+    limits: Only buffers declared and allocated in the same function, and only up to what may wait: the next call of an unknown function, an
+      object of an unknown class, a macro. Only what is sure to be used: not in a branch, and not beyond the first element if the copy
+      may end before. Says little about pageable buffers, because copies of them mostly wait.
     """
 
     code = "CV866"
@@ -113,6 +114,267 @@ int first(const int *values, const int *others, int *rest, int n, cudaStream_t s
     CHECK(cudaFreeHost(host));
     return result;
 }
+
+## nothing is read: sizes, types and addresses [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    static_assert(sizeof(*host) == 4, "float");
+    size_t size = sizeof(host[0]);
+    using Value = decltype(host[0]);
+    const float *second = &host[1];
+    const float &third = host[2];
+    printf("%zu %p", size, second);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## another case of a switch [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    switch (n) {
+    case 1:
+        CHECK(cudaMemcpyAsync(host, values, sizeof(float), cudaMemcpyDeviceToHost, stream));
+        break;
+    default:
+        host[0] = 1;
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## the header of the loop waits [cuda]
+void run(float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    for (int i = 0; i < n; i++, cudaStreamSynchronize(stream)) {
+        host[0] = i;
+        CHECK(cudaMemcpyAsync(values + i, host, sizeof(float), cudaMemcpyHostToDevice, stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## no loop [cuda]
+void run(float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    do {
+        host[0] = n;
+        CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    } while (0);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## copied in the last turn [cuda]
+void run(float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    for (int i = 0; i < n; i++) {
+        host[i] = i;
+        if (i + 1 == n)
+            CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## the other half of a double buffer [cuda]
+void run(float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(values, host, n / 2 * sizeof(float), cudaMemcpyHostToDevice, stream));
+    host[n / 2] = 1;
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## an object waits at the end of its block [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    {
+        StreamGuard guard(stream);
+        CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    }
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a macro waits [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    SYNC_STREAM;
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a constructor waits [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    Timer timer{stream};
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a function around the copy waits [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    finish(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a function of the same statement waits [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    if (cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream) || finish(stream)) puts("failed");
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## between buffers of the host [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyHostToHost, stream));
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## the copy failed [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    cudaError_t failed = cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream);
+    if (failed != cudaSuccess) host[0] = 0;
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## the copy failed, or the loop has ended [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    while (n--) {
+        cudaError_t copied = cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream);
+        if (copied == cudaSuccess) break;
+        host[0] = 0;
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## the branch is taken if nothing was copied [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    if (n > 1)
+        CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    if (n <= 1) host[0] = 0;
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## captured [cuda]
+void run(float *values, int n, cudaStream_t stream, cudaGraph_t *graph) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    host[0] = 1;
+    CHECK(cudaStreamEndCapture(stream, graph));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a copy from pageable memory may wait [cuda]
+void run(const float *values, float *other, const float *rest, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaMemcpyAsync(other, rest, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    printf("%f", host[0]);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## managed memory, polled [cuda]
+__global__ void fill(int n, float *values) {
+    if (threadIdx.x < n) values[threadIdx.x] = 1;
+}
+void run(int n) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    values[0] = 0;
+    fill<<<1, n>>>(n, values);
+    CHECK(cudaGetLastError());
+    while (!*values);
+    printf("%f", values[0]);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(values));
+}
+
+## managed memory, the half that the kernel does not write [cuda]
+__global__ void fill(int n, float *values) {
+    if (threadIdx.x < n) values[threadIdx.x] = 1;
+}
+void run(int n) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    fill<<<1, n / 2>>>(n / 2, values);
+    CHECK(cudaGetLastError());
+    values[n / 2] = 1;
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(values));
+}
+
+## managed memory, a variable of the kernel has the name [cuda]
+__global__ void sum(const float *values, int n) {
+    if (n > 1) {
+        __shared__ float values[32];
+        values[threadIdx.x] = 1;
+    }
+}
+void run(int n) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    sum<<<1, n>>>(values, n);
+    CHECK(cudaGetLastError());
+    printf("%f", values[0]);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(values));
+}
+
+## managed memory, another function writes [cuda]
+__global__ void look(int n, const float *values) { if (values[0] > n) printf("high"); }
+__device__ void set(float *values) {
+    values[0] = 1;
+}
+void run(int n) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    look<<<1, n>>>(n, values);
+    CHECK(cudaGetLastError());
+    printf("%f", values[0]);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(values));
+}
 """
     INVALID = """
 ## read too early [cuda]
@@ -188,6 +450,44 @@ void change(float *result, int n) {
     values[0] = 2;  // warning: [source-copy-not-awaited]
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(values));
+}
+
+## both sizes are the same, so all of the buffer is copied [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    float last = host[n - 1];  // warning: [source-copy-not-awaited]
+    printf("%f", last);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## used in the same case of a switch [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    switch (n) {
+    case 1:
+        CHECK(cudaMemcpyAsync(host, values, sizeof(float), cudaMemcpyDeviceToHost, stream));
+        printf("%f", host[0]);  // warning: [source-copy-not-awaited]
+        break;
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## used after the block [cuda]
+void run(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    if (n > 0) {
+        float4 unused;
+        CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    }
+    printf("%f", host[0]);  // warning: [source-copy-not-awaited]
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
 }
 
 ## a vector [cuda]
