@@ -21,16 +21,17 @@ PLAIN = frozenset(
 """Functions of C and C++, with or without ``std::``, and what only looks like a call."""
 ON_HOST = frozenset({"memcpy", "memset"})
 """They touch memory of the host, and nothing else."""
-PYTHON = frozenset(
-    "len range enumerate zip isinstance str int float min max abs print ctypes time perf_counter time.time time.perf_counter".split()
-)
-"""Functions of Python, if they are given no tensor of the device."""
+PYTHON = frozenset("len range enumerate zip isinstance time.time time.perf_counter".split())
+"""Functions of Python. What prints, compares or converts may be given a value of the device."""
 OF_TORCH = frozenset(
-    "Event Stream current_stream stream empty zeros ones empty_like zeros_like from_numpy tensor as_tensor device no_grad".split()
+    """
+    torch.cuda.Event torch.cuda.Stream torch.cuda.current_stream torch.cuda.stream torch.Event torch.Stream torch.device torch.no_grad
+    torch.inference_mode torch.empty torch.zeros torch.ones torch.empty_like torch.zeros_like torch.from_numpy
+    """.split()
 )
 """Functions of PyTorch."""
-OF_TENSORS = frozenset("numpy view reshape record_stream size dim numel copy_ to cuda non_blocking".split())
-"""Methods of tensors; ``to``, ``cuda`` and ``copy_`` wait if they block."""
+OF_TENSORS = frozenset("view reshape size dim numel record_stream".split())
+"""Methods of tensors, wherever these are."""
 
 _TO_OR_FROM_HOST = re.compile(
     rb"\bcudaMemcpy(?:DeviceToHost|HostToDevice|HostToHost|Default)\b|^cuMemcpy(?:DtoH|HtoD)|^cudaMemcpy(?:To|From)"
@@ -56,6 +57,10 @@ def called_in(text: str) -> Iterator[str]:
 
 def is_plain(name: str) -> bool:
     return name.removeprefix("std::").partition("<")[0] in PLAIN
+
+
+def is_plain_python(name: str) -> bool:
+    return name in PYTHON or name.startswith("ctypes.")
 
 
 def copies_quietly(name: str, text: bytes) -> bool:

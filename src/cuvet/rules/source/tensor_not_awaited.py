@@ -8,12 +8,13 @@ class SourceTensorNotAwaited(SourceRule):
     why: The call returns before the copy is done. The host reads old values, or the copy takes what the host wrote later.
     instead: Call ``torch.cuda.synchronize()``, or record an event behind the copy and wait for it with ``event.synchronize()``.
     limits: Only in the statements of one function that follow the copy, and in the next turn of a loop over ``range``, up to the first call
-      that is not known to wait for nothing. ``numpy()`` reads nothing by itself. What may be written by the GPU, in the order of the
+      that is not known to wait for nothing, or what may ask a tensor of the GPU for its value: a condition, a text, an iteration.
+      ``numpy()`` reads nothing by itself. What may be written by the GPU, in the order of the
       stream, is not judged: ``copy_`` from a tensor of which it is not known that it is the CPU's.
     """
 
     code = "CV874"
-    severity = "warning"
+    severity = "note"
     summary = "the host uses a tensor while it is copied"
     help = "wait for the copy before the host uses the tensor: torch.cuda.synchronize(), or an event"
     evidence = """
@@ -102,6 +103,126 @@ def feed(device, steps):
         staging = torch.empty(1024, pin_memory=True)
         staging.fill_(step)
         values = staging.to(device, non_blocking=True)
+
+## a value of the GPU is read before [python]
+import torch
+
+def total(values, loss):
+    host = values.to("cpu", non_blocking=True)
+    print(loss.item())
+    return host.tolist()
+
+## a tensor of the GPU is printed before [python]
+import torch
+
+def total(values, loss):
+    host = values.to("cpu", non_blocking=True)
+    print(loss, host)
+    return host.tolist()
+
+## a condition may be a tensor of the GPU [python]
+import torch
+
+def total(values, found):
+    host = values.to("cpu", non_blocking=True)
+    if found:
+        return host.tolist()
+
+## text with a tensor of the GPU [python]
+import torch
+
+def total(values, loss):
+    host = values.to("cpu", non_blocking=True)
+    text = f"{loss}"
+    return text, host.tolist()
+
+## an object that may wait is entered [python]
+import torch
+
+def total(values, pool):
+    host = values.to("cpu", non_blocking=True)
+    with pool.lease():
+        return host.tolist()
+
+## an iterator may wait [python]
+import torch
+
+async def total(values, queue):
+    host = values.to("cpu", non_blocking=True)
+    async for each in queue:
+        return host.tolist()
+
+## it is not known what is recorded [python]
+import torch
+
+def total(values, profiler):
+    host = values.to("cpu", non_blocking=True)
+    profiler.record("copied")
+    return host.tolist()
+
+## it is not known what is appended to [python]
+import torch
+
+def total(values, results):
+    host = values.to("cpu", non_blocking=True)
+    results.append(host)
+    return host.tolist()
+
+## another tensor of the name [python]
+import torch
+
+def total(values, other):
+    host = values.to("cpu", non_blocking=True)
+    host, count = other, 1
+    return host.tolist()
+
+## another tensor of the name in each turn [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    for host in range(4):
+        print(host)
+
+## a function that is defined runs later [python]
+import torch
+
+def total(values):
+    host = values.to("cpu", non_blocking=True)
+    def result():
+        return host.tolist()
+    return result
+
+## the tensor goes to no GPU [python]
+import torch
+
+def convert():
+    staging = torch.zeros(1024).pin_memory()
+    half = staging.to(torch.float16, non_blocking=True)
+    staging[0] = 1
+    same = staging.to(device="cpu", non_blocking=True)
+    staging[1] = 1
+    return half, same
+
+## the other tensor is on the CPU too [python]
+import torch
+
+def copy():
+    staging = torch.zeros(1024).pin_memory()
+    plain = torch.empty(1024)
+    plain.copy_(staging, non_blocking=True)
+    staging[0] = 1
+    return plain
+
+## copied in the last turn [python]
+import torch
+
+def feed(device, steps):
+    staging = torch.empty(1024, pin_memory=True)
+    for step in range(steps):
+        staging[0] = 1
+        if step == steps - 1:
+            values = staging.to(device, non_blocking=True)
 """
     INVALID = """
 ## read too early [python]
@@ -109,7 +230,7 @@ import torch
 
 def total(values):
     host = values.to("cpu", non_blocking=True)
-    return host.sum().item()  # warning: [source-tensor-not-awaited]
+    return host.sum().item()  # note: [source-tensor-not-awaited]
 
 ## printed too early [python]
 import torch
@@ -117,7 +238,7 @@ import torch
 def show(values):
     host = values.to(device="cpu", non_blocking=True)
     count = len(values)
-    print(count, host)  # warning: [source-tensor-not-awaited]
+    print(count, host)  # note: [source-tensor-not-awaited]
 
 ## the event is recorded, and not waited for [python]
 import torch
@@ -126,7 +247,7 @@ def total(values):
     host = values.to("cpu", non_blocking=True)
     done = torch.cuda.Event()
     done.record()
-    return [each * 2 for each in host.tolist()]  # warning: [source-tensor-not-awaited]
+    return [each * 2 for each in host.tolist()]  # note: [source-tensor-not-awaited]
 
 ## the pinned tensor is filled again in the next turn [python]
 import torch
@@ -134,7 +255,7 @@ import torch
 def feed(device, steps):
     staging = torch.empty(1024, pin_memory=True)
     for step in range(steps):
-        staging.fill_(step)  # warning: [source-tensor-not-awaited]
+        staging.fill_(step)  # note: [source-tensor-not-awaited]
         values = staging.to(device, non_blocking=True)
 
 ## the pinned tensor is written after the copy [python]
@@ -143,6 +264,6 @@ import torch
 def feed(values):
     staging = torch.zeros(1024).pin_memory()
     values.copy_(staging, non_blocking=True)
-    staging[0] = 1  # warning: [source-tensor-not-awaited]
+    staging[0] = 1  # note: [source-tensor-not-awaited]
     torch.cuda.synchronize()
 """

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from cuvet.source.paths.trace import SourceCall
-from cuvet.source.quiet import CUDA, ON_HOST, PYTHON, called_in, copies_quietly, is_check, is_plain
+from cuvet.source.quiet import CUDA, ON_HOST, called_in, copies_quietly, is_check, is_plain, is_plain_python
 from cuvet.source.syntax.parsing import Source
 
 _MAY_WAIT = re.compile(
@@ -84,5 +84,5 @@ def _are_quiet(names: Iterable[str], source: Source) -> bool:
 def _waits_for_nothing(name: str, source: Source) -> bool:
     if CUDA.fullmatch(name.rpartition(".")[2]):
         return True
-    known = name in PYTHON if source.language == "python" else is_plain(name) or name in ON_HOST | _KEYWORDS
+    known = is_plain_python(name) if source.language == "python" else is_plain(name) or name in ON_HOST | _KEYWORDS
     return known or is_check(name, source.code)

@@ -9,28 +9,57 @@ from typing import Literal
 
 from cuvet.findings import Finding, Step
 from cuvet.rules.source.tensor_not_awaited import SourceTensorNotAwaited
+from cuvet.source.quiet import OF_TENSORS, OF_TORCH, is_plain_python
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 
 _MENTIONS = re.compile(rb"\bnon_blocking\s*=\s*True\b")
 _TO_CPU = re.compile(r"(?:device\s*=\s*)?(?:\"cpu\"|'cpu'|torch\.device\(\s*[\"']cpu[\"']\s*\))")
+_TO_GPU = re.compile(
+    r"(?:device\s*=\s*)?(?:[\"']cuda(?::\d+)?[\"']|torch\.device\(\s*[\"']cuda.*|(?:\w+\.)*(?:\w*_)?device|torch\.cuda\..*)",
+    re.S,
+)
 _PINNED = re.compile(r"torch\.\w+\(.*\bpin_memory\s*=\s*True\b.*\)|.*\.pin_memory\(\)", re.S)
 _OF_CPU = re.compile(r"torch\.(?:from_numpy|tensor|as_tensor)\((?!.*\bdevice\b)", re.S)
+_STAYS_ON_CPU = re.compile(r"torch\.\w+\((?!.*(?:\bdevice\b|cuda)).*", re.S)
+_EVENT = re.compile(r"torch\.(?:cuda\.)?Event\(.*", re.S)
+_LIST = re.compile(r"\[.*\]|list\(\)", re.S)
 _READS = frozenset("item tolist sum mean max min argmax argmin any all clone print float int bool".split())
 """Methods and functions that read what a tensor of the CPU holds."""
 _WRITES = frozenset("fill_ zero_ random_ normal_ uniform_ add_ sub_ mul_ div_".split())
 """Methods that the CPU does, of a tensor of its own."""
-_QUIET = frozenset(
-    "len range enumerate zip isinstance print append time perf_counter numpy view reshape record record_stream Event stream "
-    "current_stream empty zeros ones empty_like zeros_like from_numpy tensor as_tensor size dim numel str format to copy_".split()
-)
-"""Functions and methods that wait for no copy; ``to`` and ``copy_`` do if they block."""
 _LEAVES = frozenset({"return_statement", "raise_statement", "break_statement", "continue_statement"})
 _NOT_SURE = frozenset(
     {"lambda", "list_comprehension", "generator_expression", "conditional_expression", "boolean_operator"}
 )
+_RUN_LATER = frozenset(
+    {"function_definition", "class_definition", "decorated_definition", "lambda", "generator_expression"}
+)
+_WAITING = frozenset(
+    {
+        "await",
+        "yield",
+        "ERROR",
+        "class_definition",
+        "decorated_definition",
+        "generator_expression",
+        "interpolation",
+        "assert_statement",
+        "boolean_operator",
+        "not_operator",
+        "conditional_expression",
+        "while_statement",
+        "match_statement",
+    }
+)
+"""What runs other code, or asks whether something is true or how it is written, which may be a tensor of the GPU."""
+_COMPREHENSIONS = frozenset({"list_comprehension", "set_comprehension", "dictionary_comprehension"})
+_CLAUSES = frozenset({"for_in_clause", "if_clause"})
 _QUIET_BLOCK = re.compile(r"with torch\.(?:cuda\.stream|no_grad|inference_mode)\(")
 """Blocks of which the end waits for nothing."""
+_ASKS_NOTHING = re.compile(r"[\w.]+ is (?:not )?None|True|False")
+"""A condition that waits for nothing."""
+_LITERAL = frozenset({"string", "integer", "float", "slice", "unary_operator", "none", "true", "false"})
 _NAME = re.compile(r"\w+")
 _MOST_NODES = 400
 """That are looked at behind a copy."""
@@ -39,11 +68,12 @@ _Direction = Literal["to the CPU", "to the GPU"]
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """That the call starts; ``name`` is the variable of the host's tensor."""
+    """That the call starts; ``name`` is the variable of the host's tensor, ``made`` are the values of variables that are set once."""
 
     call: Node
     name: str
     direction: _Direction
+    made: dict[str, str]
 
 
 def copies_tensors(text: bytes) -> bool:
@@ -54,9 +84,9 @@ def copies_tensors(text: bytes) -> bool:
 def tensor_findings(root: Node, source: Source) -> Iterator[Finding]:
     """The first use of each tensor that comes too early."""
     told: set[int] = set()
-    pinned: dict[int, frozenset[str]] = {}
+    made: dict[int, dict[str, str]] = {}
     for match in _MENTIONS.finditer(source.text):
-        copy = _copy_at(root, match.start(), pinned)
+        copy = _copy_at(root, match.start(), made)
         use = _early(copy) if copy is not None else None
         if copy is not None and use is not None and use.start_byte not in told:
             told.add(use.start_byte)
@@ -79,54 +109,72 @@ def _finding(copy: _Copy, use: Node, source: Source) -> Finding:
     return finding(SourceTensorNotAwaited, message, site(_called(copy.call), here), path=path)
 
 
-def _copy_at(root: Node, at: int, pinned: dict[int, frozenset[str]]) -> _Copy | None:
-    """The copy that the keyword at that place belongs to, if it is known which of its ends is the host's. ``pinned`` keeps, by function,
-    the variables that hold pinned tensors."""
+def _copy_at(root: Node, at: int, known: dict[int, dict[str, str]]) -> _Copy | None:
+    """The copy that the keyword at that place belongs to, if it is known which of its ends is the host's. ``known`` keeps, by function,
+    what its variables are set to."""
     call = enclosing(root.descendant_for_byte_range(at, at + 1), "call", "block")
     function = call.child_by_field_name("function") if call is not None and call.type == "call" else None
     if call is None or function is None or function.type != "attribute":
         return None
-    given, tensor = arguments_of(call), field_text(function, "object")
+    around = enclosing(call, "function_definition") or root
+    if around.start_byte not in known:
+        known[around.start_byte] = _values_in(around)
+    made, tensor, given = known[around.start_byte], field_text(function, "object"), arguments_of(call)
+    if _STAYS_ON_CPU.fullmatch(made.get(tensor, "")) and not _PINNED.fullmatch(made[tensor]):
+        return None
     to_cpu = any(_TO_CPU.fullmatch(text_of(each)) for each in given)
     if _called(call) == "to" and to_cpu:
-        left = (
-            call.parent.child_by_field_name("left")
-            if call.parent is not None and call.parent.type == "assignment"
-            else None
-        )
-        return _Copy(call, text_of(left), "to the CPU") if left is not None and left.type == "identifier" else None
+        parent = call.parent
+        left = parent.child_by_field_name("left") if parent is not None and parent.type == "assignment" else None
+        if left is None or left.type != "identifier" or _PINNED.fullmatch(made.get(tensor, "")):
+            return None
+        return _Copy(call, text_of(left), "to the CPU", made)
     if _called(call) == "copy_" and given:
         tensor = text_of(given[0])
-    elif _called(call) not in ("to", "cuda"):
+    elif _called(call) != "cuda" and not (
+        _called(call) == "to" and given and _TO_GPU.fullmatch(text_of(_where(given)))
+    ):
         return None
-    around = enclosing(call, "function_definition") if tensor.isidentifier() else None
-    if around is None:
-        return None
-    if around.start_byte not in pinned:
-        pinned[around.start_byte] = _pinned_in(around)
-    return _Copy(call, tensor, "to the GPU") if tensor in pinned[around.start_byte] else None
+    is_pinned = around.type == "function_definition" and _PINNED.fullmatch(made.get(tensor, ""))
+    return _Copy(call, tensor, "to the GPU", made) if is_pinned else None
 
 
-def _pinned_in(function: Node) -> frozenset[str]:
-    """The variables that the function sets once, to a tensor in pinned memory."""
-    if b"pin_memory" not in (function.text or b""):
-        return frozenset()
+def _where(given: list[Node]) -> Node:
+    """The argument that names the device."""
+    return next((each for each in given if text_of(each).startswith("device")), given[0])
+
+
+def _values_in(function: Node) -> dict[str, str]:
+    """What the function sets its variables to, of those that it sets once."""
     sets = Counter[str]()
-    pinned: set[str] = set()
-    for node in _within(function):
-        if node.type in ("assignment", "for_statement", "parameters", "augmented_assignment"):
+    values: dict[str, str] = {}
+    waiting = [function]
+    while waiting:
+        node = waiting.pop()
+        if node.type in (
+            "assignment",
+            "for_statement",
+            "parameters",
+            "augmented_assignment",
+            "as_pattern_target",
+            "named_expression",
+        ):
             target = _target(node)
             sets.update(_NAME.findall(target))
-            if node.type == "assignment" and _PINNED.fullmatch(field_text(node, "right")):
-                pinned.add(target)
-    return frozenset(name for name in pinned if sets[name] == 1)
+            if node.type == "assignment":
+                values[target] = field_text(node, "right")
+        if node is function or node.type not in _RUN_LATER:
+            waiting += node.named_children
+    return {name: value for name, value in values.items() if sets[name] == 1}
 
 
 def _target(node: Node) -> str:
     """What is set there; of an element of a tensor nothing, which is the same tensor afterwards."""
     left = node.child_by_field_name("left")
-    if node.type == "parameters":
+    if node.type in ("parameters", "as_pattern_target"):
         return text_of(node)
+    if node.type == "named_expression":
+        return field_text(node, "name")
     return text_of(left) if left is not None and left.type not in ("subscript", "attribute") else ""
 
 
@@ -135,7 +183,7 @@ def _early(copy: _Copy) -> Node | None:
     for node in islice(_following(copy.call), _MOST_NODES):
         if _uses(node, copy):
             return node
-        if node.type in _LEAVES or _may_wait(node) or _sets(node, copy.name):
+        if node.type in _LEAVES or _may_wait(node, copy) or _sets(node, copy.name):
             return None
     return None
 
@@ -143,7 +191,7 @@ def _early(copy: _Copy) -> Node | None:
 def _following(call: Node) -> Iterator[Node]:
     """What comes after the copy, innermost first: to the end of its block and of those around it, or the next turn of a loop; no further
     where other code may run."""
-    node = call
+    node, is_sure = call, True
     while node.parent is not None and node.parent.type not in ("block", "module"):
         node = node.parent
         if node.type in _NOT_SURE:
@@ -156,12 +204,15 @@ def _following(call: Node) -> Iterator[Node]:
         if block.type != "block" or block.parent is None:
             return
         if block.parent.type == "for_statement":
-            yield from _again(block, node)
+            if is_sure:
+                yield from _again(block, node)
             return
         if block.parent.type not in ("if_statement", "else_clause", "elif_clause", "with_statement"):
             return
         if block.parent.type == "with_statement":
             yield block.parent
+        else:
+            is_sure = False
         node = block.parent if block.parent.type in ("if_statement", "with_statement") else block.parent.parent or block
 
 
@@ -184,16 +235,32 @@ def _after(statement: Node) -> Iterator[Node]:
 
 
 def _within(node: Node) -> Iterator[Node]:
-    """The node and all in it, what is inside first. Functions and classes that are defined there do not run."""
+    """The node and all in it, in the order in which it is done: what is inside first, of a block its header. Functions and classes that
+    are defined there do not run."""
     waiting: list[tuple[Node, bool]] = [(node, False)]
     while waiting:
         each, is_done = waiting.pop()
-        if is_done:
+        if is_done or each.type in _RUN_LATER:
             yield each
             continue
+        before, after = _parts(each)
+        waiting += [(child, False) for child in reversed(after)]
         waiting.append((each, True))
-        if each is node or each.type not in ("function_definition", "class_definition", "lambda"):
-            waiting += [(child, False) for child in reversed(each.named_children)]
+        waiting += [(child, False) for child in reversed(before)]
+
+
+def _parts(node: Node) -> tuple[list[Node], list[Node]]:
+    """What is in the node: what is done before it, and the block that is done after its header."""
+    inside = node.named_children
+    if node.type in _COMPREHENSIONS:
+        clauses = [each for each in inside if each.type in _CLAUSES]
+        return clauses + [each for each in inside if each.type not in _CLAUSES], []
+    body = node.child_by_field_name("body") or node.child_by_field_name("consequence")
+    if body is None or body.type != "block":
+        return inside, []
+    return [each for each in inside if each.start_byte < body.start_byte], [
+        each for each in inside if each.start_byte >= body.start_byte
+    ]
 
 
 def _called(call: Node) -> str:
@@ -203,7 +270,7 @@ def _called(call: Node) -> str:
 
 def _uses(node: Node, copy: _Copy) -> bool:
     if copy.direction == "to the CPU":
-        return node.type == "call" and _called(node) in _READS and _is_of(node, copy.name)
+        return node.type == "call" and _called(node) in _READS and _is_of(node, copy)
     if node.type in ("assignment", "augmented_assignment"):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         of_host = right is not None and (right.type in ("integer", "float") or _OF_CPU.match(text_of(right)))
@@ -218,26 +285,70 @@ def _uses(node: Node, copy: _Copy) -> bool:
     )
 
 
-def _is_of(call: Node, name: str) -> bool:
-    """Whether a function that reads is given the tensor, or is a method of the tensor, of an element or of its array."""
+def _is_of(call: Node, copy: _Copy) -> bool:
+    """Whether a function that reads is given the tensor, behind nothing of the GPU, or is a method of the tensor, of an element or of its
+    array."""
     function = call.child_by_field_name("function")
     if function is not None and function.type == "attribute":
-        return re.fullmatch(rf"{name}(?:\[[^\[\]]*\])*(?:\.numpy\(\))?", field_text(function, "object")) is not None
-    return any(text_of(each) == name for each in arguments_of(call))
+        return (
+            re.fullmatch(rf"{copy.name}(?:\[[^\[\]]*\])*(?:\.numpy\(\))?", field_text(function, "object")) is not None
+        )
+    given = arguments_of(call)
+    at = next((at for at, each in enumerate(given) if text_of(each) == copy.name), None)
+    return at is not None and all(_is_plain(each, copy) for each in given[:at])
 
 
-def _may_wait(node: Node) -> bool:
+def _is_plain(value: Node, copy: _Copy) -> bool:
+    """Whether it is a literal or a length."""
+    written = text_of(value)
+    return value.type in _LITERAL or copy.made.get(written, written).startswith("len(")
+
+
+def _may_wait(node: Node, copy: _Copy) -> bool:
+    """Whether it may run code that waits, or reads what may be a value of the GPU."""
     if node.type == "with_statement":
         return _QUIET_BLOCK.match(text_of(node)) is None
-    if node.type in ("await", "yield", "ERROR"):
+    if node.type in ("for_statement", "for_in_clause"):
+        return not field_text(node, "right").startswith(("range(", f"{copy.name}."))
+    if node.type in ("if_statement", "elif_clause"):
+        return _ASKS_NOTHING.fullmatch(field_text(node, "condition")) is None
+    if node.type == "subscript":
+        return field_text(node, "value") != copy.name and any(
+            each.type not in _LITERAL for each in node.children_by_field_name("subscript")
+        )
+    return node.type in _WAITING or (node.type == "call" and not _is_quiet(node, copy))
+
+
+def _is_quiet(call: Node, copy: _Copy) -> bool:
+    name, given = field_text(call, "function"), arguments_of(call)
+    of, _, last = name.rpartition(".")
+    if is_plain_python(name) or name in OF_TORCH or last in OF_TENSORS:
         return True
-    if node.type == "for_statement":
-        return not field_text(node, "right").startswith("range(")
-    if node.type != "call":
-        return False
-    blocks = _called(node) in ("to", "copy_") and not _MENTIONS.search(node.text or b"")
-    return blocks or _called(node) not in _QUIET
+    if name in ("torch.tensor", "torch.as_tensor"):
+        return _OF_CPU.match(text_of(call)) is not None and bool(given) and given[0].type in _LITERAL | {"list"}
+    if last == "print":
+        return all(_is_plain(each, copy) for each in given)
+    if last in ("record", "append"):
+        return (_EVENT if last == "record" else _LIST).fullmatch(copy.made.get(of, "")) is not None
+    if last in ("numpy", "copy_") and of == copy.name:
+        return last == "numpy" or _MENTIONS.search(call.text or b"") is not None
+    return (
+        last == "to" and bool(_MENTIONS.search(call.text or b"")) and any(map(_TO_CPU.fullmatch, map(text_of, given)))
+    )
 
 
 def _sets(node: Node, name: str) -> bool:
-    return node.type == "assignment" and field_text(node, "left") == name
+    """Whether the variable may be another one afterwards."""
+    if node.type in ("function_definition", "class_definition"):
+        return field_text(node, "name") == name
+    if node.type == "delete_statement":
+        return name in _NAME.findall(text_of(node))
+    is_target = node.type in (
+        "assignment",
+        "augmented_assignment",
+        "for_statement",
+        "for_in_clause",
+        "as_pattern_target",
+        "named_expression",
+    )
+    return is_target and name in _NAME.findall(_target(node))
