@@ -79,6 +79,10 @@ OTHER = {
     "copies": repeated(
         "cudaMemcpyAsync(h, p, 4, cudaMemcpyDeviceToHost, s); n += h[@];", "float *h; cudaMallocHost(&h, 4);\n"
     ),
+    "launches on managed memory": lambda count: (
+        "__global__ void set(float *v) { v[threadIdx.x] = 1; }\n"
+        + function("float *m; cudaMallocManaged(&m, 4);\n" + "set<<<1, n>>>(m);\n" * count)
+    ),
 }
 NESTED = {
     "blocks": lambda depth: function("{" * depth + "cudaFree(p);" + "}" * depth),

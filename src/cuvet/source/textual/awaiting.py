@@ -10,7 +10,7 @@ from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source import kernels
 from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, text_of
-from cuvet.source.textual.following import Following, in_a_branch
+from cuvet.source.textual.following import Following, in_a_branch, statement_of
 from cuvet.source.textual.pointers import Buffer, address_taken, allocated, dereferences, is_sound, unevaluated
 from cuvet.source.textual.written import Body, Written
 
@@ -57,7 +57,7 @@ def _is_captured(work: Written, body: Body) -> bool:
 
 
 def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
-    buffers = {buffer.name: buffer for buffer in allocated(body) if buffer.kind == "pinned"}
+    buffers = {buffer.name: buffer for buffer in allocated(body) if buffer.kind == "pinned" and is_sound(buffer, body)}
     looks = _Looks(body, frozenset(buffers))
     told: set[str] = set()
     for copy in copies:
@@ -72,7 +72,7 @@ def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
             use = looks.first(buffer.name, copy, counts, whole) or looks.first(
                 buffer.name, copy, counts, whole, again=True
             )
-            if use is not None and is_sound(buffer, body):
+            if use is not None:
                 told.add(buffer.name)
                 yield _finding(buffer, copy, use, "reads or writes" if to_host else "writes", body)
 
@@ -89,7 +89,7 @@ def _is_whole(copy: Written, buffer: Buffer) -> bool:
 
 def _managed(body: Body) -> Iterator[Finding]:
     """Managed memory that a kernel of the file writes, or reads."""
-    buffers = {buffer.name: buffer for buffer in allocated(body) if buffer.kind == "managed"}
+    buffers = {buffer.name: buffer for buffer in allocated(body) if buffer.kind == "managed" and is_sound(buffer, body)}
     looks = _Looks(body, frozenset())
     told: set[str] = set()
     for launch in body.launches if buffers else ():
@@ -101,7 +101,7 @@ def _managed(body: Body) -> Iterator[Finding]:
                 continue
             how = kernels.how(body.source.code, name, at, len(given))
             use = looks.first(each, kernel, dereferences if how == "writes" else _is_written) if how else None
-            if use is not None and not _is_captured(kernel, body) and is_sound(buffers[each], body):
+            if use is not None and not _is_captured(kernel, body):
                 told.add(each)
                 yield _finding(buffers[each], kernel, use, "reads or writes" if how == "writes" else "writes", body)
 
@@ -163,6 +163,8 @@ class _Looks:
         self._following = Following(body.source.code, pinned)
         self._body = body
         self._uses: dict[str, list[tuple[Node, Node]]] = {}
+        self._unused: dict[tuple[object, ...], int] = {}
+        """How far a look went that found nothing, by block and what was looked for: one that begins later in it finds nothing either."""
 
     def first(
         self, name: str, work: Written, counts: Callable[[Node, Node], bool], whole: bool = False, again: bool = False
@@ -170,6 +172,10 @@ class _Looks:
         """The first use of the buffer after the work, before the first call that may wait; with ``again`` in the next turn of the loop
         around the work. ``counts`` is asked about its name and the parent; ``whole``: the work is done on all of the buffer, else perhaps
         only on its beginning."""
+        block = statement_of(work.node).parent
+        sought = (block and block.id, name, counts, whole)
+        if not again and work.start < self._unused.get(sought, 0):
+            return None
         follow = self._following.next_turn if again else self._following.after
         for statement in islice(follow(work.node), _MOST_STATEMENTS):
             waits = self._following.first_wait(statement)
@@ -177,6 +183,8 @@ class _Looks:
                 if counts(node, parent) and _is_done(node, parent, statement) and (whole or _is_first(node, parent)):
                     polls = self._following.polls(statement, name)
                     return None if polls else parent if dereferences(node, parent) else node
+            if not again:
+                self._unused[sought] = statement.end_byte
             if self._following.ends(statement, name):
                 return None
         return None
