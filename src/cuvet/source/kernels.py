@@ -15,12 +15,17 @@ _SIGNALS = re.compile(
     rb"\bvolatile\b|\bcuda::|__threadfence_system|\basm\b|nanosleep|\bmemory_order|_release\b|_acquire\b"
 )
 """How kernels, and whoever else uses their memory, tell one another something."""
-_REPEATS = re.compile(rb"\bwhile\b|\bdo\b|\bgoto\b|\bfor\s*\([^;]*;\s*;")
+_REPEATS = re.compile(
+    rb"\bwhile\b|\bdo\b|\bgoto\b|\bfor\s*\([^;]*;(?:[^;]*[\[(]|[^;]*->|[^;]*[!=<>]\s*\*|\s*[!*]|\s*;)"
+)
+"""What may go on until somebody changes something in memory."""
 _USED_ATOMIC = re.compile(rb"(?:[=(,!<>&|+?]|\breturn)\s*atomic\w+\s*\(")
 """An atomic operation of which the result is used."""
+_SIZE_OF = re.compile(rb"\bsizeof\s*\([^()]*\)")
 _OF_DEVICE = re.compile(rb"__device__[^;{}()]{0,200}?\b(\w+)\s{0,80}\(")
 _KNOWN = re.compile(
-    r"if|for|switch|sizeof|return|\w+_cast|atomic\w+|__syncthreads|__ldg|printf|assert|min|max|abs|[a-z]{3,5}f?|__\w+_rn|int|float|double"
+    r"if|for|switch|sizeof|return|\w+_cast|atomic\w+|__syncthreads|__ldg|printf|assert|int|float|double|__\w+_rn|"
+    r"(?:f?min|f?max|f?abs|exp2?|log2?|sin|cos|tanh?|r?sqrt|pow|floor|ceil|round|fma|erf)f?"
 )
 """What a kernel may call: nothing of it waits for another kernel."""
 _THREAD = frozenset(b"threadIdx blockIdx blockDim gridDim x y z int unsigned size_t const auto".split())
@@ -82,11 +87,12 @@ def touches(code: bytes, name: str, at: int, given: int) -> bool:
 
 def _is_used(parameter: bytes, inside: bytes, functions: set[str]) -> bool:
     """Whether the memory is used: an element, what it points to, or by a function that is given the pointer."""
-    if re.search(
-        rb"(?<![\w.])" + parameter + rb"\s*(?:\[|->)|(?:^|[-+=(,;{}!<>?:])\s*\*\s*" + parameter + rb"\b", inside
-    ):
+    inside = _SIZE_OF.sub(b"", inside)
+    element = rb"(?<![\w.&])(?<!& )" + parameter + rb"\s*(?:\[|->)"
+    whole = rb"(?:^|[-+=(,;{}!<>?:])\s*\*\s*" + parameter + rb"\b"
+    if re.search(element + rb"|" + whole, inside):
         return True
-    passed = re.finditer(rb"\b(\w+)\s*\((?:[^(){};]*,)?\s*&?\s*" + parameter + rb"\s*[,)+]", inside)
+    passed = re.finditer(rb"\b(\w+)\s*\((?:[^(){};]*,)?\s*&?\s*" + parameter + rb"\s*[,)+\[]", inside)
     return any(match[1].decode() in functions or match[1].startswith(b"atomic") for match in passed)
 
 

@@ -40,7 +40,7 @@ _WITHIN_DEVICE = re.compile(rb"\bcudaMemcpyDeviceToDevice\b|^cuMemcpyDtoD|^cudaM
 _CALLED = re.compile(r"(?<![\w.:])([A-Za-z_][\w.:]*)\s*(?:<[^;<>()]{0,200}>\s*)?\(")
 """A chain of names is looked at once, from its beginning."""
 _SOUNDS_LIKE_CHECK = re.compile(r"(?i)check|chk|err|assert|verify|safe|cuda_?(?:call|try)")
-_SOUNDS_LIKE_WAIT = re.compile(r"(?i)sync|wait|time|finish|block|join|drain")
+_SOUNDS_LIKE_WAIT = re.compile(r"(?i)sync|wait|(?<!run)time|finish|block|join|drain")
 _IS_HARMLESS = re.compile(
     r"(?i)\w*(?:error|exit|abort|print|terminate|assert|stringify)\w*|if|for|while|do|switch|return|throw|defined|fflush|"
     r"to_string|c_str|what|str|format|RuntimeError|isinstance"

@@ -431,6 +431,44 @@ void run(const float *from, size_t bytes, int n, int *flag) {
     cudaFree(values);
 }
 
+## C++: a loop of the kernel waits for the copy [cuda]
+__global__ void consume(float *flag, int n) {
+    for (int i = 0; !flag[0]; i++) n++;
+    flag[1] = n;
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    consume<<<1, 1, 0, two>>>(values, n);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: a function that the kernel calls may wait for the copy [cuda]
+__global__ void consume(float *flag, int n) {
+    spin(n);
+    flag[1] = n;
+}
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    consume<<<1, 1, 0, two>>>(values, n);
+    cudaMemcpyAsync(values, from, bytes, cudaMemcpyHostToDevice, one);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
 ## Python: waited for by the host [python driver]
 def clear(size):
     one = driver.cuStreamCreate(1)[1]
@@ -608,6 +646,25 @@ void run(const float *from, size_t bytes, int n) {
     cudaStreamCreate(&two);
     cudaMemsetAsync(values, 0, bytes, one);
     count<<<n, 256, 0, two>>>(values, from);  // error: [race-between-streams]
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(two);
+    cudaFree(values);
+}
+
+## C++: the check throws [cuda]
+#define CHECK(call) \\
+    if (call) throw std::runtime_error(cudaGetErrorString(call))
+__device__ void set(float *values, int at) { values[at] = 1; }
+__global__ void put(float *values) { set(values, threadIdx.x); }
+void run(const float *from, size_t bytes, int n) {
+    float *values;
+    cudaStream_t one, two;
+    cudaMalloc(&values, bytes);
+    cudaStreamCreate(&one);
+    cudaStreamCreate(&two);
+    CHECK(cudaMemsetAsync(values, 0, bytes, one));
+    put<<<n, 256, 0, two>>>(values);  // error: [race-between-streams]
     cudaDeviceSynchronize();
     cudaStreamDestroy(one);
     cudaStreamDestroy(two);

@@ -316,6 +316,8 @@ def _may_wait(node: Node, copy: _Copy) -> bool:
         return field_text(node, "value") != copy.name and any(
             each.type not in _LITERAL for each in node.children_by_field_name("subscript")
         )
+    if node.type == "attribute":  # alone it stands there for what it does
+        return node.parent is not None and node.parent.type == "expression_statement"
     return node.type in _WAITING or (node.type == "call" and not _is_quiet(node, copy))
 
 
