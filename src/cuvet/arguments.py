@@ -1,8 +1,11 @@
 """Types of arguments on the command line. An error says in one line what was given and what is wanted."""
 
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
+
+_HEXADECIMAL = re.compile("(0[xX])?[0-9a-fA-F]+(_[0-9a-fA-F]+)*")
 
 
 def path(text: str) -> Path:
@@ -14,11 +17,8 @@ def path(text: str) -> Path:
 
 def address(text: str) -> int:
     """An address in hexadecimal, as programs and logs write it: ``0x7f3e96000000``, ``7f3e_96000000``."""
-    try:
-        found = int(text, 16)
-    except ValueError:
-        found = -1
-    if not 0 <= found < 1 << 64:
+    found = int(text, 16) if _HEXADECIMAL.fullmatch(text) else 1 << 64
+    if found >= 1 << 64:
         raise ArgumentTypeError(f"{text[:100]!r} is not an address in hexadecimal")
     return found
 
@@ -27,7 +27,7 @@ def number(least: int, most: int) -> Callable[[str], int]:
     """A whole number from ``least`` to ``most``."""
 
     def parse(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
+        if not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
             raise ArgumentTypeError(f"{text or repr(text)} is not a number from {least} to {most}")
         return int(text)
 

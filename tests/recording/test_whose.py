@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -107,7 +108,46 @@ def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [(each["name"], each["offset"], each["end"]) for each in found["lives"]] == [("device-memory#1", 0, "freed")]
 
 
-@pytest.mark.parametrize("text", ["", "xyz", "-1", "1" + "0" * 16, "7f3e__", "0x\x1b[31m"])
+def test_a_damaged_recording_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = Thread()
+    made = t.setup() + allocated(t)
+    w.write(tmp_path, [w.chunk(made + struct.pack("<IHH", 1 << 20, 1, 0))])
+    code, lines = said(capsys, hex(AT), tmp_path)
+    place = f"1000-1.cuvet: byte {w.HEADER_BYTES + 64 + len(made)}"
+    assert code == 0
+    assert lines[-1] == f"note: the recording is damaged: {place}: a record does not fit its chunk"
+
+
+def test_a_recording_that_is_named_twice_is_read_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t, directory = Thread(), tmp_path / "recording"
+    directory.mkdir()
+    recorded(directory, t.setup(), allocated(t))
+    (tmp_path / "link").symlink_to(directory)
+    once = said(capsys, hex(AT), directory)
+    assert said(capsys, hex(AT), directory, f"{directory}/.", tmp_path / "link") == once
+
+
+def test_an_end_that_was_not_recorded_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = Thread()
+    recorded(tmp_path, t.setup(), allocated(t), allocated(t))
+    assert said(capsys, hex(AT), tmp_path)[1][1:4] == [
+        "1. the start of device-memory#1: 4 KiB at 0x7f0000000000, device 0",
+        "   made by cuMemAlloc [thread 1, call #4]",
+        "   ended by a call that is not in the recording",
+    ]
+
+
+@pytest.mark.parametrize("text", ["7f0000000000", "0x7f0000000000", "0X7F00_00000000"])
+def test_an_address_may_be_written_as_logs_do(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    t = Thread()
+    recorded(tmp_path, t.setup(), allocated(t))
+    assert said(capsys, text, tmp_path)[1][0] == "0x7f0000000000: memory covered it 1 time, oldest first"
+
+
+NO_ADDRESSES = ["", "0x", "xyz", "-1", "+12", " 12", "_12", "١٢", "1" + "0" * 16, "7f3e__", "0x\x1b[31m"]
+
+
+@pytest.mark.parametrize("text", NO_ADDRESSES)
 def test_what_is_no_address_is_refused_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     assert main(["who", "--", text, str(tmp_path)]) == 2
     error = capsys.readouterr().err

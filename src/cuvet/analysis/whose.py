@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -35,7 +36,8 @@ Memory = Allocation | HostMemory
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
     """Memory from its creation to its end. ``offset``: where the address is in it, from its start; of memory beside the address it is
-    negative, or not below ``bytes``. ``end`` is the word for how it ended, None if it was alive when the recording ended."""
+    negative, or not below ``bytes``. ``end`` is the word for how it ended, None if it was alive when the recording ended. ``made`` and
+    ``ended`` are None if the recording lacks the call."""
 
     process: int
     name: str
@@ -76,7 +78,7 @@ class Whose(msgspec.Struct, frozen=True, kw_only=True):
 
 def whose(address: int, directories: Sequence[Path]) -> Whose:
     """CuvetError if a directory holds no recording, or only such that cannot be read."""
-    found = [_Process(path, address) for directory in directories for path in _recordings(directory)]
+    found = [_Process(path, address) for path in _recordings(directories)]
     covering = tuple(life for each in found for life in each.lives(covers=True))
     return Whose(
         tool=Tool(version=__version__),
@@ -88,9 +90,11 @@ def whose(address: int, directories: Sequence[Path]) -> Whose:
     )
 
 
-def _recordings(directory: Path) -> list[Path]:
-    read_meta(directory)
-    return sorted(directory.glob("*.cuvet"))
+def _recordings(directories: Sequence[Path]) -> Iterator[Path]:
+    """Each once, however often and by whatever name its directory is given."""
+    for directory in {os.path.realpath(each): each for each in directories}.values():
+        read_meta(directory)
+        yield from sorted(directory.glob("*.cuvet"))
 
 
 def _nearest(beside: Iterator[Life]) -> tuple[Life, ...]:
@@ -128,6 +132,8 @@ class _Process:
                     self._take(item, calls)
         except RecordingError as error:
             self.notes.append(f"the recording could not be read to its end: {error}")
+        damaged = [f"the recording is damaged: {problem}" for problem in self._recording.problems]
+        self.notes = [*damaged, *self.notes][:_MOST_NOTES]
 
     def _take(self, record: CallRecord, calls: Calls) -> None:
         known = self._ordering.entry_points
@@ -172,7 +178,7 @@ class _Process:
             offset=self._address - memory.handle,
             device=memory.device,
             made=_site(memory.created_by),
-            end=ending(ended) if ended is not None else "lost sight of" if memory.lost else None,
+            end=ending(ended) if ended is not None else "ended" if memory.lost else None,
             ended=_site(ended),
         )
 

@@ -57,7 +57,7 @@ def _where(life: Life) -> str:
 
 def _by(site: Site | None) -> str:
     if site is None:
-        return ", by what is not known"
+        return " by a call that is not in the recording"
     place = place_of(located(site))
     return f" by {site.api}{f' at {place}' if place else ''} [thread {site.thread}, call #{site.call}]"
 
