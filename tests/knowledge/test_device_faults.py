@@ -121,6 +121,31 @@ def test_a_hostile_log_is_read_in_bounds(data: bytes) -> None:
     assert len(faults_in(data)) <= 200
 
 
+NULL = """\
+========= Invalid __shared__ read of size 4 bytes
+=========     Address 0x0 is out of bounds
+========= Invalid __global__ read of size 4 bytes
+=========     Address 0x0 is out of bounds
+"""
+
+
+def test_at_address_0_is_no_memory_to_look_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    log.write_text(NULL)
+    w.write(tmp_path, [w.chunk(Thread().setup())])
+    for options in ([], ["--recording", str(tmp_path)]):
+        assert main(["explain", *options, str(log)]) == 0
+        assert "0x0 RECORDING" not in capsys.readouterr().out
+
+
+def test_the_same_address_in_another_space_is_another_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    log.write_text(NULL)
+    assert main(["explain", str(log)]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fault: ")]
+    assert ["(shared memory)" in line for line in said] == [True, False]
+
+
 def test_the_report_names_the_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log"
     log.write_text(XID)

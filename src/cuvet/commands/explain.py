@@ -99,8 +99,8 @@ def _looked_up(faults: tuple[DeviceFault, ...], recording: Path | None) -> tuple
     from cuvet.reports.whose import lines
 
     wanted = list(dict.fromkeys(fault.number for fault in faults if fault.number is not None))[:_MOST_LOOKED_UP]
-    known = {number: tuple(lines(whose(number, [recording]))) for number in wanted}
-    return tuple(msgspec.structs.replace(each, whose=known.get(each.number or -1, ())) for each in faults)
+    known: dict[int | None, tuple[str, ...]] = {number: tuple(lines(whose(number, [recording]))) for number in wanted}
+    return tuple(msgspec.structs.replace(each, whose=known.get(each.number, ())) for each in faults)
 
 
 def _is_log(word: str) -> bool:

@@ -57,8 +57,8 @@ class DeviceFault(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def number(self) -> int | None:
-        """The address, if it is one that memory of CUDA can have."""
-        return int(self.address, 16) if self.address and self.space == "global" else None
+        """The address, if it is one that memory of CUDA can have: none is at 0."""
+        return (int(self.address, 16) or None) if self.address and self.space == "global" else None
 
 
 @dataclass

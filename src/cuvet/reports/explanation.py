@@ -87,10 +87,10 @@ def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
 
 
 def _faults(faults: Sequence[DeviceFault], output: Console) -> None:
-    """The first of each address."""
-    first: dict[str | None, DeviceFault] = {}
+    """The first of each address in a space."""
+    first: dict[tuple[str, str | None], DeviceFault] = {}
     for fault in faults:
-        first.setdefault(fault.address, fault)
+        first.setdefault((fault.space, fault.address), fault)
     for fault in list(first.values())[:_MOST_FAULTS]:
         show(output, Text("fault", style=STYLES["error"]).append(f": {_fault(fault)}", style="default"))
         if fault.nearest:
