@@ -10,6 +10,8 @@ import pytest
 from cuvet.analysis import Analysis, Meta
 from cuvet.analysis.hints import MANY_LEFT
 from cuvet.catalog import Kind
+from cuvet.recording import Recording
+from cuvet.recording.records import LeftOutCalls
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -64,6 +66,23 @@ def test_what_is_told_anyway_is_no_hint(tmp_path: Path) -> None:
 )
 def test_a_program_that_failed_ends_nothing(tmp_path: Path, meta: Meta, told: bool) -> None:
     assert bool(hints(tmp_path, [OWN] * MANY_LEFT, meta=meta)) == told
+
+
+def left_out(threads: dict[int, int]) -> dict[int, LeftOutCalls]:
+    """So many calls of each thread; a thread's last ones are at 1 s."""
+    at = {thread: number * 1_000_000_000 for number, thread in enumerate(threads, 1)}
+    return {thread: LeftOutCalls(calls, 9, 0, at[thread]) for thread, calls in threads.items()}
+
+
+def test_calls_that_were_left_out_are_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recording, "left_out_so_far", lambda _: left_out({1: 5, 2: 0}))
+    (hint,) = hints(tmp_path, [])
+    assert hint.startswith("5 calls of process 1000 from 0.000 s to 1.000 s after its first call (threads 1) were")
+
+
+def test_where_no_call_was_left_out_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recording, "left_out_so_far", lambda _: left_out({1: 0, 2: 0}))
+    assert hints(tmp_path, []) == ()
 
 
 def test_a_lost_context_keeps_all(tmp_path: Path) -> None:

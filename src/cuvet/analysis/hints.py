@@ -26,7 +26,7 @@ def hints(
     yield from filter(None, (advice(recording.modules) if nameless else None, generated.hint()))
     if recording.is_guarded and failed:
         yield "--guard makes system calls on memory that work in flight uses fail with EFAULT: see whether the program fails without it"
-    if left_out := recording.left_out_so_far():
+    if left_out := {thread: each for thread, each in recording.left_out_so_far().items() if each.calls}:
         yield _left_out(recording, left_out)
     ended = int(recording.header["end"]) == End.EXITED
     if model is not None and not leaks and not failed and ended and (kinds := _left(model)):
@@ -35,14 +35,13 @@ def hints(
 
 def _left_out(recording: Recording, left_out: Mapping[int, LeftOutCalls]) -> str:
     """How many calls are not in the recording any more, from when to when, and of which threads."""
-    several = {thread: each for thread, each in left_out.items() if each.calls}
-    calls = counted(sum(each.calls for each in several.values()), "call")
+    calls = counted(sum(each.calls for each in left_out.values()), "call")
     first, last = (
         recording.clock.ns(ticks) / 1e9
         for ticks in (min(each.first for each in left_out.values()), max(each.last for each in left_out.values()))
     )
-    threads = ", ".join(map(str, sorted(several)[:MOST_THREADS]))
-    others = f" and {len(several) - MOST_THREADS:,} others" if len(several) > MOST_THREADS else ""
+    threads = ", ".join(map(str, sorted(left_out)[:MOST_THREADS]))
+    others = f" and {len(left_out) - MOST_THREADS:,} others" if len(left_out) > MOST_THREADS else ""
     return (
         f"{calls} of process {recording.pid} from {first:.3f} s to {last:.3f} s after its first call (threads {threads}{others}) "
         "were judged and left out of its recording, which would be too large: --bound off keeps them"
