@@ -76,3 +76,11 @@ def test_the_report_says_that_the_call_was_not_made(cuvet, runtime_program) -> N
     said = " ".join(done.stderr.split())
     name = "cudaErrorInvalidResourceHandle"
     assert f"= result: cuvet did not make the call (--protect) and returned {name} (400) in its place" in said
+
+
+def test_a_program_in_the_place_of_the_mode_is_told_what_to_write(cuvet) -> None:
+    done = cuvet("run", *EMULATED, "--protect", "true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        "true is no MODE (refuse, uses, trap, abort); to run a program write: --protect -- PROGRAM ARGS…" in done.stderr
+    )

@@ -14,7 +14,7 @@ from cuvet.sizes import bytes_of
 if TYPE_CHECKING:
     import subprocess
 
-DEFAULT_BOUND, LEAST_BOUND = 256 << 20, 1 << 20
+DEFAULT_BOUND, LEAST_BOUND, MOST_BOUND = 256 << 20, 1 << 20, 1 << 40
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
 MOST_QUARANTINE = 1 << 40
 NAME = "run"
@@ -82,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protect",
+        type=_protection,
         choices=PROTECTION,
         nargs="?",
         const=PROTECTION[0],
@@ -159,6 +160,15 @@ def _ask(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
     return ask("cuda", users_own(os.environ))
 
 
+def _protection(text: str) -> str:
+    """A mode. What follows ``--protect`` without ``--`` between is taken for one: then it says what to write."""
+    if text not in PROTECTION:
+        raise argparse.ArgumentTypeError(
+            f"{text or repr(text)} is no MODE ({', '.join(PROTECTION)}); to run a program write: --protect -- PROGRAM ARGS…"
+        )
+    return text
+
+
 def _quarantine(text: str) -> str:
     """As the shim reads it: ``auto``, bytes, or nothing."""
     if text in ("auto", "off"):
@@ -189,6 +199,6 @@ def _bound(text: str) -> int | None:
         size = bytes_of(text)
     except ValueError:
         size = 0
-    if size < LEAST_BOUND:
-        raise argparse.ArgumentTypeError(f"{text} is not off, nor a size from 1MiB on, for example 1GiB")
+    if not LEAST_BOUND <= size <= MOST_BOUND:
+        raise argparse.ArgumentTypeError(f"{text} is not off, nor a size from 1MiB to 1TiB, for example 1GiB")
     return size
