@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .support import Device
 
-PROGRAM = """
+START = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
 def call(name, *arguments):
@@ -16,7 +18,10 @@ def new(name, *arguments):
     call(name, ctypes.byref(made), *arguments)
     return made
 call("cuInit", 0)
-call("cuCtxSetCurrent", new("cuDevicePrimaryCtxRetain", 0))
+context = new("cuDevicePrimaryCtxRetain", 0)
+call("cuCtxSetCurrent", context)
+"""
+EDGES = """
 graph = new("cuGraphCreate", 0)
 first = new("cuGraphAddEmptyNode", graph, None, word(0))
 second = new("cuGraphAddEmptyNode", graph, ctypes.byref(first), word(1))
@@ -34,6 +39,53 @@ print(count.value)
 
 def test_room_that_is_left_is_cleared_and_no_more(device: Device) -> None:
     """NULL in the remaining entries: CUDA Driver API, cuGraphGetEdges and cuGraphGetNodes."""
-    ended = device.python(PROGRAM)
+    ended = device.python(START + EDGES)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == ["[1, 0, 0, 7] [2, 0, 0, 7] 1", "[1, 2, 0, 7] 2", "1"]
+
+
+CHILDREN = """
+import struct
+memory = new("cuMemAlloc_v2", word(1))
+def filling(value):
+    made = new("cuGraphCreate", 0)
+    fill = struct.pack("<QQIIQQ", memory.value, 0, value, 1, 1, 1)
+    new("cuGraphAddMemsetNode", made, None, word(0), fill, context)
+    return made
+def filled():
+    call("cuGraphLaunch", executable, None)
+    call("cuCtxSynchronize")
+    byte = ctypes.c_ubyte()
+    call("cuMemcpyDtoH_v2", ctypes.byref(byte), memory, word(1))
+    return byte.value
+def nested(graph):
+    outer = new("cuGraphCreate", 0)
+    return outer, new("cuGraphAddChildGraphNode", outer, None, word(0), graph)
+outer, node = nested(nested(filling(1))[0])
+empty = new("cuGraphAddEmptyNode", outer, None, word(0))
+executable = new("cuGraphInstantiateWithFlags", outer, word(0))
+set_child = ctypes.CDLL(LIBRARY)[SET_CHILD]
+told = [filled()]
+other = nested(filling(2))[0]
+told += [set_child(executable, node, other), filled()]
+call("cuGraphDestroy", other)
+told += [filled()]
+told += [set_child(executable, node, new("cuGraphCreate", 0)), set_child(executable, empty, filling(3)), filled()]
+executable = new("cuGraphInstantiateWithFlags", outer, word(0))
+print(*told, filled())
+"""
+ANOTHER_TOPOLOGY, INVALID_VALUE = 910, 1
+
+
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [
+        ("libcuda.so.1", "cuGraphExecChildGraphNodeSetParams"),
+        ("libcudart.so.13", "cudaGraphExecChildGraphNodeSetParams"),
+    ],
+)
+def test_a_child_graph_is_replaced_in_the_executable_graph_alone(device: Device, library: str, name: str) -> None:
+    """CUDA Driver API, cuGraphExecChildGraphNodeSetParams: hNode is not modified; the topology must match."""
+    ended = device.python(f"LIBRARY, SET_CHILD = {library!r}, {name!r}\n{START}{CHILDREN}")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == list(map(str, [1, 0, 2, 2, ANOTHER_TOPOLOGY, INVALID_VALUE, 2, 1]))

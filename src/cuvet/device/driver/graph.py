@@ -110,14 +110,14 @@ def _copied(call: Invocation, handle: int, copy: Callable[[Invocation, GraphBody
 
 def _instantiate(call: Invocation) -> None:
     handle = call.issue("phGraphExec", Kind.GRAPH_EXEC)
-    call.process.graphs[handle] = _frozen(call, body_of(call))
+    call.process.graphs[handle] = frozen(call, body_of(call))
     call.set("graph flags", handle, call["flags"] if "flags" in call.entry_point.index else 0)
 
 
 cuGraphInstantiate = cuGraphInstantiateWithFlags = cuGraphInstantiateWithParams = _instantiate
 
 
-def _frozen(call: Invocation, body: GraphBody) -> GraphBody:
+def frozen(call: Invocation, body: GraphBody) -> GraphBody:
     """The nodes in the order in which they run; they keep their handles, by which an executable graph's nodes are named. The graphs of
     nodes are copied too: the executable graph outlives them."""
 
@@ -125,8 +125,8 @@ def _frozen(call: Invocation, body: GraphBody) -> GraphBody:
         replace(
             node,
             after=[],
-            child=_copied(call, node.child, _frozen),
-            bodies=tuple(_copied(call, inner, _frozen) for inner in node.bodies),
+            child=_copied(call, node.child, frozen),
+            bodies=tuple(_copied(call, inner, frozen) for inner in node.bodies),
         )
         for node in body.in_order()
     ]
@@ -144,15 +144,19 @@ cuGraphUpload = do_nothing
 
 def cuGraphExecUpdate(call: Invocation) -> Steps[None]:
     before, graph = (call.process.graphs.get(call[name], GraphBody()) for name in ("hGraphExec", "hGraph"))
-    kinds, wanted = ([node.type for node in body.in_order()] for body in (before, graph))
-    changed = "NODE_TYPE_CHANGED" if len(kinds) == len(wanted) else "TOPOLOGY_CHANGED"
-    name = "SUCCESS" if kinds == wanted else f"ERROR_{changed}"
+    changed = "NODE_TYPE_CHANGED" if len(before.nodes) == len(graph.nodes) else "TOPOLOGY_CHANGED"
+    name = "SUCCESS" if alike(before, graph) else f"ERROR_{changed}"
     if call["resultInfo"]:
         result = catalog().enumerations["CUgraphExecUpdateResult"][f"CU_GRAPH_EXEC_UPDATE_{name}"]
         yield from write(call["resultInfo"], catalog().pack("CUgraphExecUpdateResultInfo", {"result": result}))
-    require(kinds == wanted, status.GRAPH_EXEC_UPDATE_FAILURE)
-    call.process.graphs[call["hGraphExec"]] = _frozen(call, graph)
+    require(alike(before, graph), status.GRAPH_EXEC_UPDATE_FAILURE)
+    call.process.graphs[call["hGraphExec"]] = frozen(call, graph)
     yield from dropped(call, before)
+
+
+def alike(one: GraphBody, other: GraphBody) -> bool:
+    """Whether an executable graph of the one can do the work of the other: their nodes are of the same types, in the same order."""
+    return [node.type for node in one.in_order()] == [node.type for node in other.in_order()]
 
 
 def cuGraphLaunch(call: Invocation) -> Steps[None]:

@@ -6,10 +6,11 @@ from functools import partial
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
-from cuvet.device.driver.graph import add_node, body_of, copy_of
+from cuvet.device.driver.graph import add_node, alike, body_of, copy_of, frozen
 from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.driver.graph_condition import conditional_node
 from cuvet.device.driver.memory_copy import box_copy, fill
+from cuvet.device.driver.user_object import dropped
 from cuvet.device.invocation import Invocation, Refused, require, write
 from cuvet.device.protocol import Steps
 
@@ -202,6 +203,14 @@ cuGraphKernelNodeSetParams = cuGraphExecKernelNodeSetParams = partial(_change_de
 cuGraphMemcpyNodeSetParams = cuGraphExecMemcpyNodeSetParams = partial(_change_described, describe=_copy)
 cuGraphMemsetNodeSetParams = cuGraphExecMemsetNodeSetParams = partial(_change_described, describe=_set)
 cuGraphHostNodeSetParams = cuGraphExecHostNodeSetParams = partial(_change_described, describe=_host)
+
+
+def cuGraphExecChildGraphNodeSetParams(call: Invocation) -> Steps[None]:
+    graphs, child = call.process.graphs, _named(call, "GRAPH").child
+    before, graph = graphs[child], body_of(call, "childGraph")
+    require(alike(before, graph), status.GRAPH_EXEC_UPDATE_FAILURE)
+    graphs[child] = frozen(call, graph)
+    yield from dropped(call, before)
 
 
 # Their events.

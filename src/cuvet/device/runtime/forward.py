@@ -20,7 +20,7 @@ _SAME_NAME = """
     GraphReleaseUserObject GraphRemoveDependencies GraphRetainUserObject GraphUpload GraphInstantiateWithParams
     GraphHostNodeGetParams GraphExecHostNodeSetParams GraphHostNodeSetParams GraphAddMemAllocNode GraphAddMemFreeNode
     GraphEventRecordNodeGetEvent GraphEventRecordNodeSetEvent GraphExecEventRecordNodeSetEvent GraphEventWaitNodeGetEvent
-    GraphEventWaitNodeSetEvent GraphExecEventWaitNodeSetEvent
+    GraphEventWaitNodeSetEvent GraphExecEventWaitNodeSetEvent GraphExecChildGraphNodeSetParams
     MemcpyBatchAsync IpcGetMemHandle IpcGetEventHandle UserObjectCreate UserObjectRelease UserObjectRetain LibraryGetKernelCount
     LibraryGetGlobal LibraryGetManaged LibraryGetKernel LibraryEnumerateKernels LibraryLoadData LibraryLoadFromFile LibraryUnload
     GraphInstantiateWithFlags CtxResetPersistingL2Cache ThreadExchangeStreamCaptureMode MemRangeGetAttribute
