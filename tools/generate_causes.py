@@ -65,10 +65,10 @@ def _case(row: dict[str, Any], machines: list[tuple[str, dict[str, Any]]]) -> Ca
         ((place, id) for place, id in enumerate(_ids(ranked), 1) if id in causes), (None, (*causes, None)[0])
     )
     told, told_plainly = (not set(causes).isdisjoint(_ids(likely(each))) for each in (ranked, plainly))
-    machines = (
+    having = tuple(
         name for name, case in machines if case.get("source") == row["url"] and set(causes) & set(case["expect"])
     )
-    return Case(row, text, causes, cause, place, told, told_plainly, tuple(machines))
+    return Case(row, text, causes, cause, place, told, told_plainly, having)
 
 
 def _ids(matches: list[Match]) -> list[str]:

@@ -520,7 +520,7 @@ def when_of(catalog: Catalog, row: Row, role: Role) -> tuple[int, int] | None:
     parameter = row.at[row.entry_point.index[role.parameter]]
     assert parameter is not None
     try:
-        offset, _, _ = catalog.field(parameter.pointee, role.when)
+        offset, _, _ = catalog.field(parameter.pointee or "", role.when)
     except KeyError:
         return None
     return offset, sum(1 << value for value in role.values)

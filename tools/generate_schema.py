@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from pathlib import Path
 
 import msgspec
 
@@ -20,7 +21,7 @@ from cuvet.reports.terminal import SCHEMA_FILE
 from cuvet.reports.whose import SCHEMA_FILE as WHOSE_SCHEMA_FILE
 from cuvet.source.tool import report as check
 
-SCHEMAS = {
+SCHEMAS: dict[Path, tuple[type[msgspec.Struct], str]] = {
     SCHEMA_FILE: (findings.Report, findings.SCHEMA),
     CHECK_SCHEMA_FILE: (check.CheckReport, check.SCHEMA),
     EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),

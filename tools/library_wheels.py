@@ -14,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerSymSection
+from elftools.elf.sections import SymbolTableSection
 
 from cuvet.image import dynamic
 from cuvet.image.source import opened
@@ -83,8 +85,9 @@ def own_versions(library: Path) -> dict[str, tuple[str, bool]]:
     with library.open("rb") as stream:
         file = ELFFile(stream)
         table, numbers, names = map(file.get_section_by_name, (".dynsym", ".gnu.version", ".gnu.version_d"))
-        if names is None or names.num_versions() < 3:
+        if not isinstance(names, GNUVerDefSection) or names.num_versions() < 3:
             return {}
+        assert isinstance(table, SymbolTableSection) and isinstance(numbers, GNUVerSymSection)
         texts = {version["vd_ndx"]: next(iter(words)).name for version, words in names.iter_versions()}
         found = {}
         for symbol, number in zip(table.iter_symbols(), numbers.iter_symbols(), strict=True):

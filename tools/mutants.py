@@ -179,7 +179,7 @@ def _mutated(node: Node) -> Iterator[Node]:
             everything = copy.copy(node.generators[0])
             everything.ifs = []
             yield _with(node, generators=[everything, *node.generators[1:]])
-        case ast.Return(value=ast.expr(value=None)):
+        case ast.Return(value=ast.Constant(value=None)):
             pass
         case ast.Return(value=ast.expr()):
             yield ast.Return(ast.Constant(None))

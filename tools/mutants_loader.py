@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import importlib.util
 from pathlib import Path
@@ -13,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def mutated(mutant: dict[str, Any]) -> bytes:
-    source = (ROOT / mutant["file"]).read_bytes()
-    return source[: mutant["start"]] + mutant["text"].encode() + source[mutant["end"] :]
+    source, text = Path(ROOT, mutant["file"]).read_bytes(), str(mutant["text"])
+    return source[: mutant["start"]] + text.encode() + source[mutant["end"] :]
 
 
 def module_name(file: str) -> str:
@@ -22,7 +21,7 @@ def module_name(file: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-class OtherSource(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+class OtherSource(importlib.machinery.SourceFileLoader):
     """Loads the mutated file instead of the one that is there."""
 
     def __init__(self, mutant: dict[str, Any]) -> None:
