@@ -111,14 +111,6 @@ Object* parent_of(const EntryPoint& entry_point, const Role& role, const uint64_
     return object;
 }
 
-uint64_t device_key(uint64_t device) { return device + 1; }
-
-Object* primary_context(uint64_t device) {
-    const Object* object = find_object(Kind::DEVICE, device_key(device));
-    const uint64_t context = object ? object->context.load(std::memory_order_relaxed) : 0;
-    return context ? find_object(Kind::CONTEXT, context) : nullptr;
-}
-
 // Asks the driver, which counts all who retain it, also by ways that the shim does not see. True if it cannot tell.
 bool primary_context_is_active(uint64_t device) {
     uint32_t flags = 0;
@@ -347,10 +339,8 @@ void Call::kill_primary_context(uint64_t device) {
 }
 
 void Call::remember_primary_context(const Role& retained) {
-    Object* device = add_object(Kind::DEVICE, device_key(words_[retained.parameter]));
-    if (!device) return;
     for (const Role& role : roles_after(entry_point_))
-        if (role.kind == Kind::CONTEXT) device->context.store(output_of(role, words_), std::memory_order_relaxed);
+        if (role.kind == Kind::CONTEXT) note_primary_context(words_[retained.parameter], output_of(role, words_));
 }
 
 void Call::end_released_context(uint64_t device) {

@@ -101,4 +101,29 @@ void note_end(Object* object, uint64_t state_before, bool reset) {
     }
 }
 
+namespace {
+
+constexpr uint64_t MOST_DEVICES = 64;
+
+uint64_t device_key(uint64_t device) { return device + 1; }
+
+}  // namespace
+
+Object* primary_context(uint64_t device) {
+    const Object* object = find_object(Kind::DEVICE, device_key(device));
+    const uint64_t context = object ? object->context.load(std::memory_order_relaxed) : 0;
+    return context ? find_object(Kind::CONTEXT, context) : nullptr;
+}
+
+void note_primary_context(uint64_t device, uint64_t context) {
+    if (Object* object = add_object(Kind::DEVICE, device_key(device)))
+        object->context.store(context, std::memory_order_relaxed);
+}
+
+bool is_primary_context(const Object* context) {
+    for (uint64_t device = 0; device < MOST_DEVICES; device++)
+        if (primary_context(device) == context) return true;
+    return false;
+}
+
 }  // namespace cuvet

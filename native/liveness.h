@@ -93,4 +93,9 @@ void revive(Object* object, uint64_t state_before);
 // The call that killed it has returned success. `reset`: of the device.
 void note_end(Object* object, uint64_t state_before, bool reset);
 
+// Of a device whose primary context was seen retained; its handle stays the same when it ends and is retained again.
+Object* primary_context(uint64_t device);
+void note_primary_context(uint64_t device, uint64_t context);
+bool is_primary_context(const Object* context);
+
 }  // namespace cuvet

@@ -94,7 +94,8 @@ uint32_t status_of(const Deadly& deadly, const Role& role, uint64_t handle) {
     const bool is_known = named && named->state.load(std::memory_order_relaxed);
     if (is_known) {
         const bool is_meant = named == find_object(deadly.kind, handle) && was_seen(deadly.kind);
-        return is_meant ? status_of_dead(deadly, named) : 0;
+        const bool comes_back = deadly.kind == Kind::CONTEXT && is_primary_context(named);
+        return is_meant && !comes_back ? status_of_dead(deadly, named) : 0;
     }
     if (!deadly.nowhere || !was_seen(deadly.kind)) return 0;
     return !names_another(handle) && !can_be_read(handle) ? deadly.nowhere : 0;

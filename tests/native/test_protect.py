@@ -246,6 +246,40 @@ def test_after_a_reset_and_after_the_end_of_a_context(bench: Bench) -> None:
     assert (ran.reached.count("cuEventQuery"), ran.reached.count("cuEventDestroy_v2")) == (1, 1)
 
 
+CONTEXTS = """
+uint32_t cuCtxPushCurrent_v2(handle context);
+uint32_t cuCtxSetCurrent(handle context);
+static handle own, other, primary;
+"""
+
+
+def test_a_context_is_not_destroyed_twice_but_a_use_of_it_is_asked(bench: Bench) -> None:
+    ran = protected(
+        bench,
+        CONTEXTS
+        + main(f"""
+            CHECK(cuInit(0) == 0 && cuCtxCreate_v2(&own, 0, 0) == 0 && cuCtxCreate_v2(&other, 0, 0) == 0);
+            CHECK(cuCtxDestroy_v2(own) == 0 && cuCtxDestroy_v2(own) == {CONTEXT_IS_DESTROYED});
+            CHECK(cuCtxSetCurrent(own) == 0 && cuCtxPushCurrent_v2(own) == 0 && cuCtxDestroy_v2(other) == 0);"""),
+    )
+    assert ran.reached.count("cuCtxDestroy_v2") == 2
+    assert (ran.reached.count("cuCtxSetCurrent"), ran.reached.count("cuCtxPushCurrent_v2")) == (1, 1)
+    assert [(call.status, call.objects[0].known) for call in ran.refused()] == [(CONTEXT_IS_DESTROYED, True)]
+
+
+@pytest.mark.parametrize("end", ["cuDevicePrimaryCtxRelease_v2(0)", "cuDevicePrimaryCtxReset_v2(0)"])
+def test_a_primary_context_that_has_ended_is_asked(bench: Bench, end: str) -> None:
+    ran = protected(
+        bench,
+        CONTEXTS
+        + main(f"""
+            CHECK(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&primary, 0) == 0 && {end} == 0);
+            CHECK(cuCtxDestroy_v2(primary) == 0);"""),
+    )
+    assert ran.reached.count("cuCtxDestroy_v2") == 1
+    assert not ran.refused()
+
+
 def test_streams_of_the_next_life_of_a_context_are_alive(bench: Bench) -> None:
     ran = protected(
         bench,

@@ -4,7 +4,7 @@ from cuvet.model.objects import Context
 from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.lives import Life, Mistake, Spelled
-from cuvet.rules.rule import CRASH, Violations
+from cuvet.rules.rule import ABORT, CRASH, Violations
 
 
 class NotOfPrimary(UseAfterDestroy):
@@ -51,7 +51,7 @@ LIFE = Life(
             rule=NotOfPrimary,
             programs=False,
         ),
-        Mistake(DESTROYED_TWICE, "CV102", (709,), without=("handle issued again",)),
+        Mistake(DESTROYED_TWICE, "CV102", (709, 201, ABORT), without=("handle issued again",)),
         Mistake(
             NULL_HANDLE,
             "CV103",
@@ -159,11 +159,12 @@ void Compute(CUdevice device) {
 }
 
 # context-destroy-twice
-why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave the heap of the
-  process corrupt, so that it aborts later.
+why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED or CUDA_ERROR_INVALID_CONTEXT, and to leave
+  the heap of the process corrupt, so that it can abort later.
 instead: Give the context one owner, which destroys it once. Release a primary context (`cuDevicePrimaryCtxRelease`)
   instead of destroying it.
-measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
+measured: CUDA_ERROR_CONTEXT_IS_DESTROYED, or CUDA_ERROR_INVALID_CONTEXT in 1 of 3 runs, which then aborted; heap
+  corruption (abort) in 3 of 3 runs before (ctx_destroy_twice)
 documented: It is the caller's responsibility to ensure that the context or its resources are not accessed or passed in
   subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API, Context Management,
   cuCtxDestroy)
