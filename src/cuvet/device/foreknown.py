@@ -57,7 +57,7 @@ def request_of(thread: Thread, command: Command) -> Request | None:
     """What the shim will ask for when it obeys CALL_DRIVER, if that is known and the call is the same whether it is answered before the
     shim's wrapper is entered, or inside of it. It is if the function only asks; and if it ends nothing and changes no context, as long as
     no other thread's calls can come between."""
-    if os.environ.get("CUVET_PROTECT"):  # the wrapper may answer by itself
+    if _wrapper_may_answer():
         return None
     entry_point, *words = command.operands
     called = driver().entry_points[entry_point]
@@ -66,6 +66,12 @@ def request_of(thread: Thread, command: Command) -> Request | None:
     if len(words) != len(called.parameters):
         return None
     return Request(False, entry_point, tuple(map(_passed, called.parameters, words)))
+
+
+@cache
+def _wrapper_may_answer() -> bool:
+    """Whether the shim's wrapper may refuse a call, so that none comes from it."""
+    return bool(os.environ.get("CUVET_PROTECT"))
 
 
 _MADE = frozenset({Kind.EVENT, Kind.STREAM, Kind.MEMORY})
