@@ -1,6 +1,6 @@
 """Where allocations lie: blocks of ranges that the shim reserved in the client's address space."""
 
-from bisect import insort
+from bisect import bisect
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -51,14 +51,16 @@ class _Range:
         return None
 
     def give(self, address: int, size: int) -> None:
-        insort(self.free, (address - self.start, size))
-        merged: list[tuple[int, int]] = []
-        for offset, length in self.free:
-            if merged and merged[-1][0] + merged[-1][1] == offset:
-                merged[-1] = (merged[-1][0], merged[-1][1] + length)
-            else:
-                merged.append((offset, length))
-        self.free = merged
+        offset = address - self.start
+        first = last = bisect(self.free, (offset, size))
+        if last < len(self.free) and self.free[last][0] == offset + size:
+            size += self.free[last][1]
+            last += 1
+        if first and sum(self.free[first - 1]) == offset:
+            first -= 1
+            size += self.free[first][1]
+            offset = self.free[first][0]
+        self.free[first:last] = [(offset, size)]
 
 
 class Arena:
