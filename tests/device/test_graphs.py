@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cuvet.device.handles import Handles
+
 from .support import Device
+from .test_foreknown import POINTER, call, new_thread
 
 START = """
 import ctypes
@@ -89,3 +92,19 @@ def test_a_child_graph_is_replaced_in_the_executable_graph_alone(device: Device,
     ended = device.python(f"LIBRARY, SET_CHILD = {library!r}, {name!r}\n{START}{CHILDREN}")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == list(map(str, [1, 0, 2, 2, ANOTHER_TOPOLOGY, INVALID_VALUE, 2, 1]))
+
+
+def test_the_end_of_a_graph_gives_back_its_handles_and_looks_at_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = new_thread()
+    handles = thread.process.handles
+    made = [int.from_bytes(call(thread, "cuGraphCreate", POINTER, 0)[1], "little") for _ in range(3)]
+    others, (outer, inner, _) = handles.live(), made
+    call(thread, "cuGraphAddEmptyNode", POINTER, inner, 0, 0)
+    assert call(thread, "cuGraphAddChildGraphNode", POINTER, outer, 0, 0, inner)[0] == 0
+    _, executable = call(thread, "cuGraphInstantiateWithFlags", POINTER, outer, 0)
+    assert len(handles.live()) > len(others)
+    alive = handles.live
+    monkeypatch.setattr(Handles, "live", None)
+    assert call(thread, "cuGraphExecDestroy", int.from_bytes(executable, "little"))[0] == 0
+    assert [call(thread, "cuGraphDestroy", each)[0] for each in (outer, inner)] == [0, 0]
+    assert {value for _, value in alive()} == {value for _, value in others} - {outer, inner}

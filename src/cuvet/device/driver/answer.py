@@ -35,8 +35,10 @@ IN_PART = frozenset({"cuDeviceGetDevResource", "cuGraphAddNode", "cuGreenCtxGetD
 """Those that return CUDA_ERROR_NOT_SUPPORTED for arguments that are not emulated."""
 _ENDS_MANY = {
     "cuCtxDestroy", "cuCtxDetach", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease", "cuModuleUnload", "cuLibraryUnload",
-    "cuGraphDestroy", "cuGreenCtxDestroy",
+    "cuGreenCtxDestroy",
 }  # fmt: skip
+"""Those that end what other calls made, of whatever kind: all handles are looked at. The handles of a graph's graphs and nodes are with
+its end (`dropped`)."""
 _WORKS_IN_FORKED_CHILD = {"cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress"}
 _FAULT_ADDRESS = 8
 _SUCCEEDS = Command(Op.RETURN, (status.SUCCESS,))

@@ -50,6 +50,7 @@ def _refer(call: Invocation, handle: int, change: int) -> Steps[None]:
     found.references += change
     if found.references <= 0:
         del call.process.user_objects[handle]
+        call.process.handles.retire(Kind.USER_OBJECT, handle)
         yield Command(Op.CALL_HOST, (_DESTRUCTORS, Callback.HOST_FUNCTION, found.destroy, found.data))
 
 
@@ -78,5 +79,7 @@ def _owned(call: Invocation, body: GraphBody | None) -> Iterator[GraphBody]:
     while waiting:
         current = waiting.pop()
         yield current
-        inner = (handle for node in current.nodes for handle in (node.child, *node.bodies) if handle)
-        waiting += [graph for graph in (call.process.graphs.pop(handle, None) for handle in inner) if graph is not None]
+        for handle in (handle for node in current.nodes for handle in (node.child, *node.bodies)):
+            if (inner := call.process.graphs.pop(handle, None)) is not None:
+                call.process.handles.retire(Kind.GRAPH, handle)
+                waiting.append(inner)
