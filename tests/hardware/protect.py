@@ -2,7 +2,7 @@
 
 ``python tests/hardware/protect.py [NAME…]`` on a machine with a GPU and nvcc; all programs in which a driver died, and as many others, if
 no name is given. A program is run alone, under ``cuvet run``, and under ``cuvet run --protect``. Exit code 1 if one dies under
-``--protect`` that is not listed in ``tests/device/test_protect.py``, is not reported once with its three places, or if a program
+``--protect`` that docs/protect.md does not name (``NOT_SAVED``), is not reported once with its three places, or if a program
 that lived notices. ``--emulated`` runs them on the emulated device instead, which raises the signals.
 """
 
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 from tests.consequences import with_consequences  # noqa: E402
 from tests.corpus.facts import Fact, all_facts, calls_printed, compile_programs, source  # noqa: E402
 from tests.device.support import NVCC, SHARED_RUNTIME  # noqa: E402
-from tests.device.test_protect import DIES, NO_CRASH  # noqa: E402
+from tests.device.test_protect import NO_CRASH, NOT_SAVED  # noqa: E402
 
 ON_GPU = ("-g", "-std=c++17", "-arch=native", "-w", "-lcuda")
 TIMEOUT_S = 120
@@ -71,7 +71,7 @@ def ended(output: str, signal: int, findings: tuple[Finding, ...] = ()) -> Ended
 def wrong(fact: Fact, before: Ended, after: Ended) -> Iterator[str]:
     """What is not as docs/protect.md promises."""
     refused = [finding for finding in after.findings if finding.refused]
-    if after.signal and fact.id not in DIES:
+    if after.signal and fact.id not in NOT_SAVED:
         yield "dies"
     if not before.signal and not refused and after.statuses != before.statuses:
         yield "notices"
