@@ -91,7 +91,9 @@ class Run(NamedTuple):
 
 
 def run(command: list[str], env: Mapping[str, str] | None = None, codes: tuple[int, ...] = (0,)) -> Run:
-    """Run a command; if it ends otherwise than with ``codes``, that is an error with what it said."""
+    """Run a command; if it ends otherwise than with ``codes``, that is an error with what it said. Python keeps what it compiles, as that
+    of an installed cuvet is kept."""
+    env = {name: text for name, text in (env or os.environ).items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as said:
         begun = time.perf_counter()
         process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
