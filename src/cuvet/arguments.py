@@ -17,9 +17,10 @@ def path(text: str) -> Path:
 
 def address(text: str) -> int:
     """An address in hexadecimal, as programs and logs write it: ``0x7f3e96000000``, ``7f3e_96000000``."""
-    found = int(text, 16) if _HEXADECIMAL.fullmatch(text) else 1 << 64
-    if found >= 1 << 64:
+    if not _HEXADECIMAL.fullmatch(text):
         raise ArgumentTypeError(f"{text[:100]!r} is not an address in hexadecimal")
+    if (found := int(text, 16)) >= 1 << 64:
+        raise ArgumentTypeError(f"{text[:100]!r} has more than 64 bits")
     return found
 
 

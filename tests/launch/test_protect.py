@@ -78,6 +78,14 @@ def test_the_report_says_that_the_call_was_not_made(cuvet, runtime_program) -> N
     assert f"= result: cuvet did not make the call (--protect) and returned {name} (400) in its place" in said
 
 
+@pytest.mark.parametrize(("mode", "did"), [("abort", "ended the process"), ("trap", "raised SIGTRAP")])
+def test_the_report_says_that_cuvet_ended_the_program(mode: str, did: str, cuvet, runtime_program) -> None:
+    done = cuvet("run", *DYING, f"--protect={mode}", "--", runtime_program("mistakes"), "stale-stream")
+    said = " ".join(done.stderr.split())
+    assert f"= result: cuvet did not make the call and {did} (--protect={mode})" in said
+    assert "in its place" not in said
+
+
 def test_a_program_in_the_place_of_the_mode_is_told_what_to_write(cuvet) -> None:
     done = cuvet("run", *EMULATED, "--protect", "true")
     assert (done.returncode, done.stdout) == (2, "")

@@ -24,9 +24,9 @@ KEPT: Mapping[Kind, Kept] = {
     Kind.EVENT: Kept(65_536, {"cuEventCreate": 3}, INVALID_HANDLE),
     Kind.GRAPH: Kept(1024, {"cuGraphCreate": 0, "cuGraphClone": 0, "cuStreamEndCapture": 0}, INVALID_VALUE),
 }
-"""A stream takes 0.54 MiB of GPU memory and 20 ns of each synchronisation of its device; 100,000 events take no memory that shows (NVIDIA
-H200, driver 580.159, CUDA 13.0). Memory is bounded by its bytes too. Other objects end at once: it is not known what their end waits for
-(executable graphs, arrays, pinned memory, modules), or they are not the program's alone (pools)."""
+"""A stream takes 0.53 MiB of GPU memory and 5 to 20 ns of each synchronisation of its device; 100,000 events take no memory that shows
+(NVIDIA H200, driver 580.159, CUDA 13.0). Memory is bounded by its bytes too. Other objects end at once: it is not known what their end
+waits for (executable graphs, arrays, pinned memory, modules), or they are not the program's alone (pools)."""
 
 HINDERS: Mapping[str, tuple[Kind, str]] = {
     "cuStreamAttachMemAsync": (Kind.STREAM, "hStream"),
