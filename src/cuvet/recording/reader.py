@@ -6,6 +6,7 @@ and does not map the file, so that a file which shrinks meanwhile causes a short
 """
 
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ GROUP = 128
 """Chunks read at a time: 8 MiB."""
 FEW = 8
 """So many at a time, where calls that are made again become seven times as large."""
+_SIZE = struct.Struct("<I")
 _WALKED = 32
 """Records that are walked one by one before repetitions of their sizes are looked for."""
 MOST_PROBLEMS = 20
@@ -77,7 +79,8 @@ class Batch:
     def record(self, index: int) -> bytes:
         """The bytes of one call, for ``decode``."""
         start = int(self._at[index])
-        return bytes(self._data[start : start + int(self.calls["size"][index])])
+        (size,) = _SIZE.unpack_from(self._data, start)
+        return bytes(self._data[start : start + size])
 
     def only(self, index: int) -> "Batch":
         """One call, without the memory of the others."""

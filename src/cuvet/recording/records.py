@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from cuvet.recording.layout import RecordType
 
 MOST_LOSSES = 16
 """Calls with which launches are stored; a recording that says more is not to be believed."""
+MOST_ALIKE = 1 << 12
+"""Sorts of calls of which something is remembered."""
 _NO_INPUTS: dict[int, bytes] = {}
 """Of all calls without: an empty dictionary for each would be much of the memory of a model."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
@@ -179,6 +182,8 @@ class CallRecord:
     outputs: tuple[Output, ...]
     pointers: tuple[int, ...]
     inputs: dict[int, bytes]
+    named: bytes = field(compare=False)
+    """Arguments, objects and outputs, not decoded."""
 
     @property
     def per_thread(self) -> bool:
@@ -196,19 +201,24 @@ def decode(record: bytes) -> CallRecord:
         layout.CALL_FIXED.unpack_from(record)
     )
     arguments, objects, outputs, pointers, input_bytes = counts
-    position = layout.CALL_FIXED.size
-    args = struct.unpack_from(f"<{arguments}Q", record, position)
-    position += 8 * arguments
-    seen = _objects(record[position : position + 24 * objects])
-    position += 24 * objects
-    written = _outputs(record[position : position + 16 * outputs])
-    position += 16 * outputs
-    named = struct.unpack_from(f"<{pointers}Q", record, position)
+    position = layout.CALL_FIXED.size + 8 * arguments + 24 * objects + 16 * outputs
+    named = record[layout.CALL_FIXED.size : position]
+    args, seen, written = _named(named, arguments, objects)
+    into = struct.unpack_from(f"<{pointers}Q", record, position) if pointers else ()
     position += 8 * pointers
     return CallRecord(
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
-        args, seen, written, named, _inputs(record[position : position + input_bytes]) if input_bytes else _NO_INPUTS,
+        args, seen, written, into, _inputs(record[position : position + input_bytes]) if input_bytes else _NO_INPUTS, named,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=MOST_ALIKE)
+def _named(
+    data: bytes, arguments: int, objects: int
+) -> tuple[tuple[int, ...], tuple[SeenObject, ...], tuple[Output, ...]]:
+    """What calls often have in common: so many arguments, objects and, behind them, outputs."""
+    seen, written = 8 * arguments, 8 * arguments + 24 * objects
+    return struct.unpack_from(f"<{arguments}Q", data), _objects(data[seen:written]), _outputs(data[written:])
 
 
 def _objects(data: bytes) -> tuple[SeenObject, ...]:
