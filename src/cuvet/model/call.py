@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -129,6 +130,8 @@ class Call:
     synchronised with since; oldest first for each thread."""
     more_launches: bool = False
     """There may be others before these: of threads that ended, of graphs, or too long ago."""
+    like: Hashable | None = None
+    """Equal for calls of a process that differ in nothing but time, number, ``pointers`` and ``arguments``; None: not known."""
     position: tuple[int, int] | None = None
     """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
 

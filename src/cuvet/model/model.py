@@ -13,6 +13,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
+from cuvet.model.alike import Alike, keeps_alike
 from cuvet.model.call import Call, Outcome
 from cuvet.model.current import NUMBERED_IN_CONTEXT
 from cuvet.model.ledger import BACKED, Ledger
@@ -55,12 +56,14 @@ Rules = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRul
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; of both, those that
-    can fire when the call succeeds; the roles that name objects. Rules that fire only when the same holds are together."""
+    can fire when the call succeeds, of the latter those that need not say the same of calls that are alike; the roles that name
+    objects. Rules that fire only when the same holds are together."""
 
     rules: Rules
     others: Rules
     rules_of_success: Rules
     others_of_success: Rules
+    others_of_each: Rules
     named: tuple[Role, ...]
 
 
@@ -113,24 +116,32 @@ class Model(ModelView):
         self.graphs_wait = False
         self.graphs_allocate: bool = False
         self.current_pools: dict[int | None, MemoryPool | None] = {}
+        self._alike = Alike()
         self._default_stream_numbers = count(-1, -1)
 
     # What a call may do, and what it did.
 
     def violations(self, call: Call, *, succeeded: bool = False) -> list[Violation]:
         """What the rules say about ``call`` in this state; if it ``succeeded``, without what is about failures. Changes nothing."""
-        judged = _judged(call.entry_point)
+        judged, calm = _judged(call.entry_point), succeeded and not self.live_captures
+        if calm and call.like in self._alike.silent:
+            return self._broken(judged.others_of_each, call)
         every = judged.rules_of_success if succeeded else judged.rules
         others = judged.others_of_success if succeeded else judged.others
         rules = others if others != every and self._all_alive(call, judged) else every
-        found = [
+        found = self._broken(rules, call)
+        if calm and rules is others and not found:
+            self._alike.keep(self._alike.silent, call, None)
+        return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
+
+    def _broken(self, rules: Rules, call: Call) -> list[Violation]:
+        return [
             violation
             for occasion, several in rules
             if occasion is None or occasion(call, self)
             for rule in several
             for violation in rule.check(call, self)
         ]
-        return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
 
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
@@ -163,6 +174,8 @@ class Model(ModelView):
 
     def observe(self, call: Call, outcome: Outcome) -> None:
         """``call`` was made and ended so. A failed call changes nothing but errors; one that did not return counts as made."""
+        if not keeps_alike(call.entry_point):
+            self._alike.forget()
         if call.entry_point.api != "driver":
             library.observe(self, call, outcome)
             return
@@ -178,6 +191,7 @@ class Model(ModelView):
     def accept(self, call: Call, violation: Violation) -> None:
         """The driver took a call that ``violation`` speaks against. If that is about an object which had ended, its handle
         names another one by now, which no call showed: libraries make objects past the shim."""
+        self._alike.forget()
         dead = violation.objects[0] if violation.objects else None
         if dead is None or dead.alive or isinstance(dead, (Allocation, HostMemory)):
             return
@@ -246,6 +260,7 @@ class Model(ModelView):
 
     def create_like(self, series: Series) -> None:
         """The objects of a series, which have been counted."""
+        self._alike.forget()
         for handle in self.table.known(series.like.kind, series.handles):
             previous = self.table.find(series.like.kind, handle)
             if previous is not None:
@@ -308,6 +323,7 @@ class Model(ModelView):
     def _follow_driver(self, thread: Thread, handle: int) -> None:
         """The driver says which context is current; ours differs if something went past what is seen."""
         if not agrees(thread.current, handle):
+            self._alike.forget()
             thread.set_current(self.adopt_context(handle) if handle else None)
 
     def _observe_error(self, thread: Thread, call: Call, status: int) -> None:
@@ -377,6 +393,7 @@ def _judged(entry_point: EntryPoint) -> Judged:
         others=_by_occasion(others),
         rules_of_success=_by_occasion(rule for rule in rules if not rule.only_for_failed),
         others_of_success=_by_occasion(rule for rule in others if not rule.only_for_failed),
+        others_of_each=_by_occasion(rule for rule in others if not (rule.only_for_failed or rule.same_for_alike)),
         named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
     )
 

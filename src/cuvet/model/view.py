@@ -15,6 +15,7 @@ from cuvet.model.order import AfterLaunch, Before
 from cuvet.model.touches import is_shared
 
 if TYPE_CHECKING:
+    from cuvet.model.alike import Alike
     from cuvet.model.ledger import Ledger
     from cuvet.model.order import Clock, Order
     from cuvet.model.table import ObjectTable
@@ -34,6 +35,7 @@ class ModelView:
     stays silent about it, unless ``call.seen`` says more.
     """
 
+    _alike: Alike
     _default_stream_numbers: count[int]
     _numbered: frozenset[Kind]
 
@@ -157,6 +159,15 @@ class ModelView:
         scope = self._scope(kind, self.current_context(call)) if kind in self._numbered else 0
         return self._find(kind, word, 0, scope) if seen is None or seen.kind is not kind else self._seen(seen, scope)
 
+    def launched(self, call: Call) -> Object | None:
+        """The kernel or executable graph that the call launches; None of another call."""
+        known = self._alike.launched
+        if call.like in known:
+            return known[call.like]
+        role = next((role for role in call.entry_point.roles if role.verb is Verb.LAUNCHES), None)
+        found = None if role is None else self.object_named(call, role)
+        return self._alike.keep(known, call, found)
+
     def object_named(self, call: Call, role: Role) -> Object | None:
         """The object that the role's parameter names; for READS and WRITES the allocation that holds the address. None for built-in
         values, nulls and unknown handles."""
@@ -271,9 +282,13 @@ class ModelView:
 
     def stream_on(self, call: Call) -> Stream | None:
         """The stream that the call enqueues work on (role ON); None if it enqueues none, or the stream is unknown."""
+        streams = self._alike.streams
+        if call.like in streams:
+            return streams[call.like]
         role = role_on(call.entry_point)
         words = words_named(call, role) if role is not None else ()
-        return self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
+        found = self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
+        return self._alike.keep(streams, call, found)
 
     def stream_worked_on(self, call: Call) -> Stream | None:
         """As ``stream_on``; of calls that name none, what they enqueue on."""
@@ -319,8 +334,7 @@ class ModelView:
 
     def _before(self, call: Call) -> Before:
         """What comes before the work of ``call``."""
-        role = next((role for role in call.entry_point.roles if role.verb is Verb.LAUNCHES), None)
-        launched = self.object_named(call, role) if role is not None and role.kind is Kind.GRAPH_EXEC else None
+        launched = self.launched(call)
         return AfterLaunch(self.order, launched) if isinstance(launched, GraphExec) else self.order
 
     def finished(self, earlier: Call) -> bool:
@@ -388,8 +402,10 @@ class ModelView:
 
     def bounds_of_memory(self) -> tuple[int, int]:
         """All such memory lies between these addresses; (0, 0) if there is none."""
-        bounds = [each for each in (self.allocations.bounds(), self.host_memory.bounds()) if each is not None]
-        return (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else (0, 0)
+        device, host = self.allocations.bounds(), self.host_memory.bounds()
+        if device is None or host is None:
+            return device or host or (0, 0)
+        return min(device[0], host[0]), max(device[1], host[1])
 
     def overlapping_allocations(self, address: int, size: int) -> list[Allocation]:
         """The live allocations that share bytes with the range, by address."""

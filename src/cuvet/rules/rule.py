@@ -230,6 +230,9 @@ class CallRule(Rule):
     only_when: ClassVar[Callable[[Call, ModelView], bool] | None] = None
     """It fires only at calls of which this holds (``cuvet.rules.occasions``); then the model asks it about no others."""
 
+    same_for_alike: ClassVar[bool] = False
+    """Outside of captures it says the same of all calls that are alike (``cuvet.model.alike``): it looks at no memory, and at no order."""
+
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
         """Whether the rule can fire at a call of this entry point."""

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import Call, Outcome
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from cuvet.model.model import Model
     from cuvet.model.view import ModelView
 
+
+class RoleTransition(Protocol):
+    def __call__(self, model: Model, call: Call, outcome: Outcome, role: Role) -> None: ...
+
+
 Transition = Callable[["Model", Call, Outcome], None]
-RoleTransition = Callable[["Model", Call, Outcome, Role], None]
 Statuses = Callable[["ModelView", Call], tuple[int, ...]]
 Outputs = Callable[["ModelView", Call], dict[int, int]]
 
@@ -80,12 +84,5 @@ def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
     for role in sorted(entry_point.roles, key=lambda role: verbs.index(role.verb)):
         transition = _by_role.get((role.verb, role.kind)) or _by_role.get((role.verb, None))
         if transition is not None:
-            steps.append(_bind(transition, role))
+            steps.append(partial(transition, role=role))
     return (*steps, *_then.get(entry_point.name, ()))
-
-
-def _bind(transition: RoleTransition, role: Role) -> Transition:
-    def step(model: Model, call: Call, outcome: Outcome) -> None:
-        transition(model, call, outcome, role)
-
-    return step

@@ -215,9 +215,9 @@ def launch_on_many(model: Model, call: Call, outcome: Outcome) -> None:
 @for_role(Verb.LAUNCHES, Kind.FUNCTION, Kind.KERNEL)
 def launch_kernel(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     context = model.current_context(call)
-    function = model.object_named(call, role)
-    if context is not None and not does_nothing(function):
-        context.launched = True
+    function = model.launched(call)
+    if context is not None and not context.launched:
+        context.launched = not does_nothing(function)
     if model.kernels is not None and isinstance(function, Function):
         use = model.kernels.use(function)
         if use is not None and use.waits:

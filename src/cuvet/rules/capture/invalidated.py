@@ -17,6 +17,7 @@ class CaptureInvalidated(CaptureRule):
     """
 
     code = "CV805"
+    same_for_alike = True
     summary = "a capture is used that an earlier call invalidated"
     help = "correct the earlier call that invalidated the capture"
     kinds = frozenset({Kind.STREAM})

@@ -20,6 +20,7 @@ class CaptureLegacyStream(CaptureRule):
 
     code = "CV803"
     only_when = while_capturing
+    same_for_alike = True
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"
     evidence = """

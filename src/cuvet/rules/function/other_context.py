@@ -15,6 +15,7 @@ class FunctionOtherContext(CallRule):
 
     code = "CV616"
     about_devices = True
+    same_for_alike = True
     summary = "a function is launched in another context than its module's"
     help = "load the module in each context, or use a library (cuLibraryLoadData), whose kernels run in all of them"
     kinds = FUNCTIONS

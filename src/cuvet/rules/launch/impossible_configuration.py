@@ -23,6 +23,7 @@ class LaunchImpossibleConfiguration(CallRule):
     """
 
     code = "CV921"
+    same_for_alike = True
     summary = "a kernel is launched with a grid, block or shared memory that is not possible"
     help = (
         "at most 1024 threads in a block, and no dimension zero; before a launch with more than 48 KiB of dynamic shared memory, "

@@ -20,6 +20,7 @@ class StreamCallInHostFunction(CallRule):
     code = "CV208"
     stage = Stage.PROCESS
     only_when = in_host_function
+    same_for_alike = True
     summary = "a host function of a stream calls CUDA"
     help = "let the host function wake a thread that calls CUDA; free memory with cudaFreeAsync on the stream"
     evidence = """

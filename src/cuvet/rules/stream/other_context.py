@@ -18,6 +18,7 @@ class StreamOtherContext(CallRule):
     code = "CV206"
     about_devices = True
     in_source = True
+    same_for_alike = True
     summary = "a kernel is launched on a stream of another device or context"
     help = "make the stream's context (or device) current before the launch"
     kinds = FUNCTIONS
