@@ -31,7 +31,7 @@ MOST_OF_ALL = 8 * MOST
 FEWEST = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Touch:
     """An access of ``memory`` at [start, end) by a call's work, as a copy or set says it, or as far as threads of a kernel were followed.
     ``end`` None: it begins at ``start``, and how far it goes is not known.
@@ -39,7 +39,8 @@ class Touch:
     ``writes`` None: it reads or writes. ``row``: only so many bytes of each ``pitch`` are touched. ``argument``: the parameter that says
     so. ``launch``: the function, and its arguments but for those that point to memory. ``atomic``: as one operation, which others of the
     kind may come between. ``begins``: what is touched begins at ``start``, although the code is not known. ``life``:
-    ``allocates`` or ``frees``, of a node that does so with the memory. ``box``: of an array, where there.
+    ``allocates`` or ``frees``, of a node that does so with the memory. ``box``: of an array, where there. Nothing changes it: it is not
+    ``frozen`` since that makes it five times as dear to make.
     """
 
     memory: Memory
@@ -139,12 +140,19 @@ class Touches:
         """``call`` gives its work to ``stream``; in a capture, where this is its position."""
         self._added += len(touches)
         for touch in touches:
-            accesses = self._accesses.setdefault(touch.memory, {}).setdefault(stream.number, {})
+            streams = self._accesses.get(touch.memory)
+            if streams is None:
+                streams = self._accesses[touch.memory] = {}
+            accesses = streams.setdefault(stream.number, {})
             accesses.pop(touch, None)
             accesses[touch] = Access(touch, call, stream, captured)
-            most = max(FEWEST, min(MOST, MOST_OF_ALL // len(self._accesses)))
-            while len(accesses) > most:
-                del accesses[next(iter(accesses))]
+            if len(accesses) > FEWEST:
+                self._shorten(accesses)
+
+    def _shorten(self, accesses: dict[Touch, Access]) -> None:
+        most = max(FEWEST, min(MOST, MOST_OF_ALL // len(self._accesses)))
+        while len(accesses) > most:
+            del accesses[next(iter(accesses))]
 
     def tell(self, call: Call) -> None:
         """The work of ``call`` writes a value that the host may wait for: then it knows that what comes before is done."""

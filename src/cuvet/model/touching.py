@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
-from struct import unpack_from
+from functools import cache, lru_cache
+from struct import Struct
 from typing import Protocol
 
 from cuvet.catalog import EntryPoint
@@ -24,6 +24,7 @@ from cuvet.model.accesses import (
     array_accesses,
     node_kernel,
 )
+from cuvet.model.alike import MOST
 from cuvet.model.call import Arguments, Call
 from cuvet.model.library_accesses import is_work, touched_by_library, works_on
 from cuvet.model.naming import member
@@ -35,7 +36,10 @@ SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
 """Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
 Driver API, cuMemcpyPeer): they race with nothing."""
 
+_COPIES = COPIES | SETS | BATCHES | BATCHES_OF_BOXES
 _FREES = "cuMemFreeAsync"
+Pointers = dict[tuple[int, int], tuple[int, Memory]]
+"""By parameter and offset: an address, and what it points to."""
 _LAUNCHED = (Kind.FUNCTION, Kind.KERNEL, Kind.GRAPH_EXEC)
 _AXES = ("X", "Y", "Z")
 _WORD = 8
@@ -63,10 +67,9 @@ class Kernels(Protocol):
 @cache
 def touches_memory(entry_point: EntryPoint) -> bool:
     """Whether ``touched`` looks at calls of the entry point."""
-    copies = (COPIES | SETS | BATCHES | BATCHES_OF_BOXES) - SERIALIZED
     if entry_point.api != "driver":
         return is_work(entry_point)
-    return entry_point.name in copies or entry_point.does(Verb.LAUNCHES, to=_LAUNCHED)
+    return entry_point.name in _COPIES - SERIALIZED or entry_point.does(Verb.LAUNCHES, to=_LAUNCHED)
 
 
 def touches_in_capture(entry_point: EntryPoint) -> bool:
@@ -83,7 +86,7 @@ def touched(call: Call, model: ModelView) -> tuple[Touch, ...]:
             found = ()
         elif call.entry_point.api != "driver":
             found = tuple(touched_by_library(call, model))
-        elif call.entry_point.name in COPIES | SETS | BATCHES | BATCHES_OF_BOXES:
+        elif call.entry_point.name in _COPIES:
             found = tuple(_copied(call, model))
         elif call.name in NODES:
             found = _of_node(call, model)
@@ -151,22 +154,36 @@ def memory_at(model: ModelView, address: int) -> Memory | None:
     return found if found is not None and found.alive else None
 
 
-def _used(call: Call, model: ModelView) -> Iterator[Touch]:
-    """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to. A kernel that may wait for
-    other work is ordered with it in a way that no call shows."""
+def _used(call: Call, model: ModelView) -> Iterable[Touch]:
+    """By a kernel. Of code that is not known all pointers count, and it may read or write what they point to; its other arguments make
+    no difference, and only tell nodes of graphs apart. A kernel that may wait for other work is ordered with it in a way that no call
+    shows."""
     function, arguments = launched(call, model), call.arguments
     if not isinstance(function, Function) or arguments is None:
-        return
+        return ()
     pointers = _pointers(arguments, model)
-    launch = (function, _numbers(arguments, pointers))
     argument = call.entry_point.index.get("kernelParams")
     use = model.kernels.use(function) if model.kernels is not None else None
     if use is None:
-        for start, memory in pointers.values():
-            yield Touch(memory, start, None, None, argument, launch=launch, begins=call.by_library)
-        return
-    if use.waits:
-        return
+        in_graph = bool(model.captures()) or node_kernel(call) is not None
+        launch = (function, _numbers(arguments, pointers) if in_graph else b"")
+        return [_of_pointer(*each, argument, launch, call.by_library) for each in pointers.values()]
+    return () if use.waits else _followed(call, model, function, use, arguments, pointers)
+
+
+@lru_cache(maxsize=MOST)
+def _of_pointer(
+    start: int, memory: Memory, argument: int | None, launch: tuple[Function, bytes], begins: bool
+) -> Touch:
+    return Touch(memory, start, None, None, argument, launch=launch, begins=begins)
+
+
+def _followed(
+    call: Call, model: ModelView, function: Function, use: KernelUse, arguments: Arguments, pointers: Pointers
+) -> Iterator[Touch]:
+    """By a kernel of which the code is known."""
+    argument = call.entry_point.index.get("kernelParams")
+    launch = (function, _numbers(arguments, pointers))
     spans = _spans(call, model, function, arguments)
     for span in spans or ():
         where = memory_at(model, span.start)
@@ -191,8 +208,7 @@ def launched(call: Call, model: ModelView) -> Object | None:
     if node is not None:
         handle = node[1]["func"] or node[1].get("kern", 0)
         return model.find(Kind.FUNCTION, handle) if handle else None
-    named = (model.object_named(call, role) for role in call.entry_point.roles if role.verb is Verb.LAUNCHES)
-    return next(named, None)
+    return model.launched(call)
 
 
 def _ways(use: KernelUse, parameter: int, offset: int) -> Iterator[tuple[bool | None, bool]]:
@@ -204,15 +220,26 @@ def _ways(use: KernelUse, parameter: int, offset: int) -> Iterator[tuple[bool | 
         yield None, False
 
 
-def _pointers(arguments: Arguments, model: ModelView) -> dict[tuple[int, int], tuple[int, Memory]]:
-    """The words of the parameters that point to memory of CUDA, by parameter and offset: the address, and what it points to."""
-    found = {}
+def _pointers(arguments: Arguments, model: ModelView) -> Pointers:
+    """The words of the parameters that point to memory of CUDA."""
+    found: Pointers = {}
     low, high = model.bounds_of_memory()
-    for parameter, data in enumerate(arguments.each()):
-        for place, address in enumerate(unpack_from(f"<{len(data) // _WORD}Q", data)):
-            if low <= address < high and (memory := memory_at(model, address)) is not None:
-                found[parameter, _WORD * place] = (address, memory)
+    words, places = _words(arguments.layout)
+    for place, address in zip(places, words.unpack_from(arguments.data), strict=True):
+        if low <= address < high:
+            memory = model.living_memory_at(address)
+            if memory is not None and memory.alive:
+                found[place] = (address, memory)
     return found
+
+
+@lru_cache(maxsize=MOST)
+def _words(layout: tuple[tuple[int, int], ...]) -> tuple[Struct, tuple[tuple[int, int], ...]]:
+    """All words of parameters with that layout, and the parameter of each with its offset there."""
+    behind = [0, *(at + size // _WORD * _WORD for at, size in layout)]
+    parts = (f"{at - end}x{size // _WORD}Q" for (at, size), end in zip(layout, behind, strict=False))
+    places = ((parameter, offset) for parameter, (_, size) in enumerate(layout) for offset in range(0, size - 7, _WORD))
+    return Struct(f"<{''.join(parts)}"), tuple(places)
 
 
 def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
@@ -226,7 +253,7 @@ def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number, word in words if memory.handle <= word < memory.end))
 
 
-def _numbers(arguments: Arguments, pointers: dict[tuple[int, int], tuple[int, Memory]]) -> bytes:
+def _numbers(arguments: Arguments, pointers: Pointers) -> bytes:
     """The bytes of the arguments that are no pointers."""
     rest = bytearray(arguments.data)
     for parameter, offset in pointers:

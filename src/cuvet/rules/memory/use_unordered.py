@@ -8,6 +8,8 @@ from cuvet.model.touches import Touch
 from cuvet.model.touching import touched, touches_memory
 from cuvet.rules.rule import CallRule, Violation, Violations
 
+_COPIES = COPIES | SETS
+
 
 class MemoryUseUnordered(CallRule):
     """
@@ -80,7 +82,7 @@ cu.cuMemFree(memory)
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
-        return entry_point.name in COPIES | SETS or any(role.verb is Verb.LAUNCHES for role in entry_point.roles)
+        return entry_point.name in _COPIES or any(role.verb is Verb.LAUNCHES for role in entry_point.roles)
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Violations:
@@ -107,7 +109,7 @@ cu.cuMemFree(memory)
 def _named(call: Call, model: ModelView, touches: Sequence[Touch]) -> Iterator[tuple[int | None, Allocation]]:
     """Living stream-ordered allocations that the call names, each once."""
     found: dict[Allocation, int | None] = {}
-    if call.name in COPIES | SETS:
+    if call.name in _COPIES:
         for access in accesses(call):
             memory = model.allocation_at(access.address)
             if memory is not None:
@@ -117,7 +119,7 @@ def _named(call: Call, model: ModelView, touches: Sequence[Touch]) -> Iterator[t
         if memory is not None and memory.handle == pointer:
             found.setdefault(memory, call.entry_point.index.get("kernelParams"))
     for touch in touches:
-        if isinstance(touch.memory, Allocation):
+        if isinstance(touch.memory, Allocation) and touch.memory.variant == "stream-ordered":
             found.setdefault(touch.memory, touch.argument)
     for memory, argument in found.items():
         if memory.alive and memory.variant == "stream-ordered":
