@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +26,7 @@ from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
 from cuvet.recording.reader import Array, Clock
-from cuvet.recording.records import CallRecord, Output, SeenObject
+from cuvet.recording.records import MOST_ALIKE, CallRecord, Output, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 _NOTHING_SEEN: dict[int, SeenHandle] = {}
 """Of all calls that name no object: an empty dictionary for each would be much of the memory of a model."""
+_SUCCESS = Outcome(0)
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -39,12 +43,13 @@ _KINDS = {kind.value: kind for kind in Kind}
 class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
     called, "" if it is not known that the runtime made the call. ``refused``: it was not made (``--protect``), and the status of its
-    outcome is what the shim answered."""
+    outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names."""
 
     sites: Sites | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
     api: str = ""
     refused: bool = False
+    kept: bool = False
     reported: tuple[Fold, ...] = ()
 
     def where(self) -> str:
@@ -62,6 +67,22 @@ class RecordedCall(Call):
     def library(self) -> str | None:
         """The file or the package whose code made the call; None if it is not known."""
         return self.sites.library(self.stack) if self.sites is not None else None
+
+
+@dataclass(slots=True, eq=False)
+class Common:
+    """What calls that are alike have in common (``Call.like``)."""
+
+    args: tuple[int, ...]
+    context: int | None
+    seen: dict[int, SeenHandle]
+    stack: int
+    api: str
+    kept: bool
+    per_thread: bool
+    refused: bool
+    in_host_function: bool
+    by_library: bool = False
 
 
 def site_of(call: Call) -> Site:
@@ -112,6 +133,7 @@ class Calls:
         self._sites = sites
         self._code = LaunchedCode(sites)
         self._crashes = crashes
+        self._launches: dict[tuple[object, ...], Common] = {}
 
     def of_record(
         self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints, model: Model, death: int | None
@@ -119,9 +141,6 @@ class Calls:
         """The call with its outcome. ``known`` are the entry points by their ids; ``death`` is the signal that ended the process, if
         somebody saw it."""
         call = self._call(record, entry_point, known)
-        if record.stack:
-            self._sites.note(record.stack, entry_point)
-            call.api = self._sites.api(record.stack) or ""
         if (call.thread, call.number) in self._recording.launches:
             call.launches, call.more_launches = self._launches_before(model, call, known)
         if record.status is None:
@@ -129,31 +148,34 @@ class Calls:
         return call
 
     def _call(self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints) -> RecordedCall:
-        missing = len(entry_point.parameters) - len(record.args)
         key = (record.thread, record.number)
         recording = self._recording
+        given = entry_point.index.get("kernelParams", len(entry_point.parameters))
+        launch = given in record.inputs
+        common = self._of_launch(record, entry_point, given) if launch else self._common(record, entry_point)
         call = RecordedCall(
             entry_point,
-            record.args + (0,) * missing if missing > 0 else record.args,
+            common.args,
             self._process,
             record.thread,
             record.number,
             recording.clock.ns(record.entered),
-            None if record.context == NOT_ASKED else record.context,
+            common.context,
             record.inputs,
-            _seen(record.objects),
+            common.seen,
             record.pointers,
-            per_thread=record.per_thread,
-            in_host_function=record.status == NOT_PERMITTED and self._sites.is_called_by_driver(record.stack),
-            stack=self._sites.first(record.stack),
+            per_thread=common.per_thread,
+            in_host_function=common.in_host_function,
+            stack=common.stack,
             sites=self._sites,
             outcome=_outcome(record, recording.handed_out.get(key, ())),
-            refused=record.refused,
+            api=common.api,
+            refused=common.refused,
+            kept=common.kept,
         )
-        given = entry_point.index.get("kernelParams", len(entry_point.parameters))
-        if given in record.inputs:
-            call.arguments = _arguments(record.inputs[given])
-            call.by_library = call.is_of_library()
+        if launch:
+            call.arguments, call.by_library, call.like = _arguments(record.inputs[given]), common.by_library, common
+            return call
         if key in recording.maps:
             call.maps = tuple(recording.maps[key].splitlines())
         if (image := recording.images.get(key)) is not None:
@@ -161,6 +183,39 @@ class Calls:
         if (overlap := recording.overlaps.get(key)) is not None:
             call.shared_with, call.shared_call = overlap.thread, known[overlap.entry_point]
         return call
+
+    def _of_launch(self, record: CallRecord, entry_point: EntryPoint, given: int) -> Common:
+        """``given``: the parameter that has the kernel's arguments, and may be another's each time."""
+        others = (
+            () if len(record.inputs) == 1 else tuple(record.inputs[each] for each in record.inputs if each != given)
+        )
+        place = (record.thread, record.stack, record.context)
+        key = (record.named, others, record.entry_point, record.flags, record.status, place)
+        found = self._launches.get(key)
+        if found is None:
+            found = self._common(record, entry_point)
+            found.by_library = self._sites.is_of_library(found.stack)
+            if not record.stack or record.stack in self._recording.stacks:
+                self._launches[key] = found
+            if len(self._launches) > MOST_ALIKE:
+                del self._launches[next(iter(self._launches))]
+        return found
+
+    def _common(self, record: CallRecord, entry_point: EntryPoint) -> Common:
+        missing, sites, stack = len(entry_point.parameters) - len(record.args), self._sites, record.stack
+        if stack:
+            sites.note(stack, entry_point)
+        return Common(
+            args=record.args + (0,) * missing if missing > 0 else record.args,
+            context=None if record.context == NOT_ASKED else record.context,
+            seen=(seen := _seen(record.objects)),
+            kept=any(each.kept for each in seen.values()),
+            per_thread=record.per_thread,
+            refused=record.refused,
+            stack=sites.first(stack),
+            api=(sites.api(stack) or "") if stack else "",
+            in_host_function=record.status == NOT_PERMITTED and sites.is_called_by_driver(stack),
+        )
 
     def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[tuple[Launch, ...], bool]:
         """What the shim stored with a call that told that a context was lost, and whether other work may have come before."""
@@ -223,10 +278,15 @@ def _arguments(data: bytes) -> Arguments | None:
     start = (4 + 4 * count + 7) & ~7
     if len(data) < start:
         return None
-    rows = (data[at : at + 4] for at in range(4, 4 + 4 * count, 4))
-    layout = tuple((int.from_bytes(row[:2], "little"), int.from_bytes(row[2:], "little")) for row in rows)
-    packed = data[start:]
-    return Arguments(packed, layout) if all(at + size <= len(packed) for at, size in layout) else None
+    layout, packed = _layout(data[4 : 4 + 4 * count]), data[start:]
+    return Arguments(packed, layout) if layout is not None and (not layout or sum(layout[-1]) <= len(packed)) else None
+
+
+@lru_cache(maxsize=MOST_ALIKE)
+def _layout(data: bytes) -> tuple[tuple[int, int], ...] | None:
+    """Offset and size of each parameter; None if one begins before another ends."""
+    layout = tuple((at, size) for at, size in struct.iter_unpack("<HH", data))
+    return layout if all(at + size <= later for (at, size), (later, _) in pairwise(layout)) else None
 
 
 def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:
@@ -234,7 +294,7 @@ def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:
     if record.status:
         return Outcome(record.status)
     if not record.outputs and not in_arrays:
-        return Outcome(record.status)
+        return Outcome(None) if record.status is None else _SUCCESS
     outputs = record.outputs[::-1] if record.status == 0 else ()
     handed_out: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for each in in_arrays:

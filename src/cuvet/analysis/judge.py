@@ -96,8 +96,9 @@ class Judge:
         status = None if call.refused else outcome.status  # what the driver said of it
         if lost is not None and not call.refused and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
-        kept = any(each.kept for each in call.seen.values())
-        found = model.violations(call, succeeded=status == 0 and not kept)
+        found = model.violations(call, succeeded=status == 0 and not call.kept)
+        if not found:
+            return False
         for violation in found:
             if violation.contradicted(call, status):
                 self.contradicted += 1

@@ -86,8 +86,11 @@ class ProcessAnalysis:
     def _take(self, item: Item, running: bool, death: int | None) -> None:
         if self.model is None:
             self.model = self._first_model(running)
-        self._count_left_out(self._ordering.instant)
-        if isinstance(item, Boundary):
+        if self.recording.left_out:
+            self._count_left_out(self._ordering.instant)
+        if isinstance(item, CallRecord) and self.model is not None:
+            self._judge(self.model, item, death)
+        elif isinstance(item, Boundary):
             self._ordering.after_period(
                 self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
             )
@@ -104,8 +107,6 @@ class ProcessAnalysis:
             self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
         elif isinstance(item, HostAccess):
             self._judge_touch(self.model, item)
-        else:
-            self._judge(self.model, item, death)
 
     def _take_alike(self, model: Model, alike: Alike) -> None:
         """What was made like an object that is in the model, unless the call that made that could not be judged."""
