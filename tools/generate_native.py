@@ -83,6 +83,8 @@ WAITS_UNSEEN = {
     "cuWaitExternalSemaphoresAsync",
 }
 """Their streams wait for what no call shows."""
+ASKS_UNSEEN = {"cuEventElapsedTime"}
+"""They succeed only if the work of what they name is done, although no role says so."""
 WORK = {Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES}
 BOXES = {"cuMemcpy3DBatchAsync": {"opList": "numOps"}}
 """Arrays of structs that no role speaks of, and what counts their elements."""
@@ -316,7 +318,7 @@ def entry_flags(row: Row, before: list[dict[str, object]]) -> list[str]:
         flags.append("LIFECYCLE")
     if verbs & ORDER or may_wait(entry_point, verbs):
         flags.append("ORDER")
-    elif Verb.QUERIES in verbs:
+    elif Verb.QUERIES in verbs or entry_point.name in ASKS_UNSEEN:
         flags.append("ORDER_ON_SUCCESS")
     if entry_point.name in PROBING:
         flags.append("PROBING")
@@ -614,7 +616,8 @@ def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, tables: 
     }
     created -= {fields["parameter"] for fields in after if "IN_STRUCT" in str(fields["flags"])}
     flags = library_flags(row, before, after) if catalog.api != "driver" else entry_flags(row, before)
-    if catalog.api == "driver" and any(role.verb in (Verb.BLOCKS, Verb.QUERIES) for role in row.entry_point.roles):
+    waits = any(role.verb in (Verb.BLOCKS, Verb.QUERIES) for role in row.entry_point.roles)
+    if catalog.api == "driver" and (waits or row.entry_point.name in ASKS_UNSEEN):
         flags.append("HOST_WAITS")
     described = [parameter_row(catalog, row, position, created) for position in range(len(row.at))]
     deadly_ones = [str(each) for each in deadly_rows(catalog, row, before)]
@@ -758,7 +761,7 @@ def launch_shape(row: Row, words: Sequence[str]) -> str:
 
 
 def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
-    """The same for what orders work and names a stream, an event or one of each, as long as order does not matter."""
+    """The same for what orders work and names a stream, an event or one of each, or two events, as long as order does not matter."""
     before, after = role_lists(catalog, row)
     flags = set(entry_flags(row, before)) - {"WORK"}
     if after or not flags or flags - {"ORDER", "ORDER_ON_SUCCESS", "PROBING"}:
@@ -766,15 +769,18 @@ def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[st
     streams = [word_named(fields, words) for fields in before if fields["kind"] is Kind.STREAM]
     events = [word_named(fields, words) for fields in before if fields["kind"] is Kind.EVENT]
     simple = all(is_by_value(fields) and fields["action"] in ("USES", "STREAM", "RECORDS") for fields in before)
-    if not simple or len(streams) > 1 or len(events) > 1 or not 0 < len(before) == len(streams) + len(events):
+    few = len(streams) <= 1 and len(streams) + len(events) <= 2
+    if not simple or not few or not 0 < len(before) == len(streams) + len(events):
         return "", ""
     stream = streams[0] if streams else "0"
     if not events:
         return f"order_is_quiet({stream})", f"!order_matters() && are_known_to_live(NOTHING, {stream})"
     records = any(fields["action"] == "RECORDS" for fields in before)
-    quiet = f"{'record' if records else 'order'}_is_quiet({events[0]}, {stream})"
-    beside = f"{'recorded_event' if records else 'event'}({events[0]})"
-    return quiet, f"!order_matters() && are_known_to_live({beside}, {stream})"
+    quiet, beside = ("record", "recorded_event") if records else ("order", "event")
+    return (
+        all_of(*(f"{quiet}_is_quiet({event}, {stream})" for event in events)),
+        all_of("!order_matters()", *(f"are_known_to_live({beside}({event}), {stream})" for event in events)),
+    )
 
 
 def word_named(fields: dict[str, object], words: Sequence[str]) -> str:

@@ -249,15 +249,27 @@ def finish(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 @for_role(Verb.BLOCKS, Kind.EVENT)
 @for_role(Verb.QUERIES, Kind.EVENT)
 def finish_event(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    """The call succeeded, so the work before the event's record is done. There is none if it was never recorded."""
-    event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
-    if outcome.status != 0:
-        return
-    clock: Clock | None = None
-    if isinstance(event, Event) and not event.external:
-        never = model.touches is not None and event.recorded_by is None and event.captured is None
-        clock = {} if never else event.clock
-    model.order.finish(clock)
+    """The call succeeded, so the work before the event's record is done."""
+    if outcome.status == 0:
+        _finish_events(model, call, role.parameter)
+
+
+@after_roles("cuEventElapsedTime")
+def finish_both_events(model: Model, call: Call, outcome: Outcome) -> None:
+    """It returns CUDA_ERROR_NOT_READY until both are done (CUDA Driver API, cuEventElapsedTime)."""
+    if outcome.status == 0:
+        _finish_events(model, call, "hStart", "hEnd")
+
+
+def _finish_events(model: Model, call: Call, *parameters: str) -> None:
+    """The host knows that these are done. There is no work before the record of one that was never recorded."""
+    for name in parameters:
+        event = model.object_of(call, call.entry_point.index[name], Kind.EVENT)
+        clock: Clock | None = None
+        if isinstance(event, Event) and not event.external:
+            never = model.touches is not None and event.recorded_by is None and event.captured is None
+            clock = {} if never else event.clock
+        model.order.finish(clock)
     forget_touches(model)
 
 

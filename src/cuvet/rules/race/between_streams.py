@@ -57,6 +57,22 @@ cu.cuMemsetD8Async(memory, 1, 4096, b)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
+## the time between two events is known, so both are done
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+start = cu.cuEventCreate(0)
+end = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuEventRecord(start, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuEventRecord(end, a)
+cu.cuEventElapsedTime(start, end)
+while cu.status:
+    cu.cuEventElapsedTime(start, end)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
 ## other bytes
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
@@ -513,6 +529,20 @@ cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuStreamWaitEvent(b, event, 0)
 cu.cuMemcpyDtoDAsync(other, memory, 4096, b)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
+
+## the events whose time is known were recorded before the work
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+start = cu.cuEventCreate(0)
+end = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuEventRecord(start, a)
+cu.cuEventRecord(end, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuEventElapsedTime(start, end)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
 
 ## the default stream does not wait for a non-blocking one
 stream = cu.cuStreamCreate(1)

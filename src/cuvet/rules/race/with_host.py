@@ -59,6 +59,23 @@ cu.cuEventSynchronize(last)
 value = ctypes.c_int.from_address(pinned).value
 cu.cuMemFreeHost(pinned)
 
+## the time between two events is known, so both are done
+import ctypes
+stream = cu.cuStreamCreate(1)
+start = cu.cuEventCreate(0)
+end = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuEventRecord(start, stream)
+cu.cuMemcpyDtoHAsync(pinned, memory, 4096, stream)
+cu.cuEventRecord(end, stream)
+cu.cuEventElapsedTime(start, end)
+while cu.status:
+    cu.cuEventElapsedTime(start, end)
+value = ctypes.c_int.from_address(pinned).value
+cu.cuStreamSynchronize(stream)
+cu.cuMemFreeHost(pinned)
+
 ## both read
 import ctypes
 stream = cu.cuStreamCreate(1)
@@ -119,6 +136,21 @@ pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuEventRecord(event, stream)
 cu.cuMemcpyDtoHAsync(pinned, memory, 4096, stream)
 cu.cuEventSynchronize(event)
+value = ctypes.c_int.from_address(pinned).value  # error: [race-with-host]
+cu.cuStreamSynchronize(stream)
+cu.cuMemFreeHost(pinned)
+
+## the events whose time is known were recorded before the copy
+import ctypes
+stream = cu.cuStreamCreate(1)
+start = cu.cuEventCreate(0)
+end = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuEventRecord(start, stream)
+cu.cuEventRecord(end, stream)
+cu.cuMemcpyDtoHAsync(pinned, memory, 4096, stream)
+cu.cuEventElapsedTime(start, end)
 value = ctypes.c_int.from_address(pinned).value  # error: [race-with-host]
 cu.cuStreamSynchronize(stream)
 cu.cuMemFreeHost(pinned)
