@@ -177,6 +177,22 @@ def test_doubt_lasts_until_the_host_has_waited(blocking: bool) -> None:
     assert not order.is_before(enqueue(order, a), doubtful)
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+def test_what_is_given_to_a_stream_in_doubt_may_come_after_what_others_are_given_later(blocking: bool) -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, b, free = streams(owner)
+    _, _, _, other = streams(context(2))
+    doubtful = b if blocking else free
+    order.doubt(doubtful)
+    work = enqueue(order, doubtful)
+    assert order.is_before(work, other) and not order.is_done(work)
+    order.finish_context(owner)
+    assert not order.is_before(enqueue(order, doubtful), other)
+    certain = enqueue(order, a)
+    assert not order.is_before(certain, other)
+
+
 def test_what_a_destroyed_stream_may_have_waited_for_is_done_when_the_host_has_waited_for_its_context() -> None:
     order = Order(complete=True)
     owner = context()

@@ -488,6 +488,33 @@ def test_a_host_function_may_tell_the_host_that_the_work_before_it_is_done(cu: D
     assert said(cu) == []
 
 
+@pytest.mark.parametrize("writes", ["cuStreamWriteValue32", "cuStreamWriteValue64"])
+def test_who_reads_a_value_knows_that_the_work_before_its_write_is_done(cu: Drive, writes: str) -> None:
+    a, b, memory, flag = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), cu.cuMemHostAlloc(4096, 2)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    getattr(cu, writes)(a, flag, 1, 0)
+    cu.cuMemsetD8Async(memory + 64, 0, 64, a)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    assert said(cu) == []
+    cu.cuMemsetD8Async(memory + 64, 0, 64, b)
+    assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
+@pytest.mark.parametrize(
+    "waits", ["cuStreamWaitValue32", "cuStreamWaitValue64", "cuStreamBatchMemOp", "cuLaunchHostFunc"]
+)
+def test_work_behind_a_wait_for_a_value_may_come_after_what_is_enqueued_later(cu: Drive, waits: str) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    getattr(cu, waits)(b, 1, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == []
+    cu.cuStreamSynchronize(b)
+    cu.cuMemsetD8Async(memory, 0, 64, b)
+    cu.cuMemsetD8Async(memory, 0, 64, a)
+    assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
 def test_an_array_that_is_gone_races_with_nothing(cu: Drive) -> None:
     a, b, memory, array = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096), array_of(cu)
     cu.cuMemcpy3DAsync(box(memory, array), a)

@@ -8,7 +8,8 @@ There is one host clock, not one per thread: work that one thread saw finished i
 
 Where something cannot be known, order is assumed, so that disorder is only claimed when it is certain: streams that
 were never seen created count as ordered with everything, and so do streams on which a host function or a memory wait runs,
-until the host has waited for them. What a call may have waited for (a copy into pageable memory) counts as before all that follows.
+until the host has waited for them: what they are given then may come after anything, also after what is given to other
+streams later. What a call may have waited for (a copy into pageable memory) counts as before all that follows.
 
 What is done is in no clock for long, and a stream without unfinished work leaves nothing behind when it is destroyed: the size of
 all this is that of the work that nobody has waited for.
@@ -100,13 +101,14 @@ class Order:
         self._done: Clock = {}
         """How much of it the host knows to be done."""
         self._perhaps_done: Clock = {}
-        """How much of it may be done, since the host may have waited; never less than what is known."""
+        """How much of it may be done, since the host may have waited, or may be ordered in another way with all that is given later."""
         self._left_behind: dict[int, None] = {}
         """Numbers of destroyed streams with unfinished work, oldest first."""
 
     def enqueue(self, call: Call, stream: Stream) -> None:
         """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known. Records and waits on the legacy
-        stream and on blocking ones do not make one wait for the other: only work does."""
+        stream and on blocking ones do not make one wait for the other: only work does. Whether work of a stream in doubt is ordered
+        with what is given to others later is not known: then it counts as before that."""
         if stream.context is None or not stream.alive:
             return
         timeline = self._timeline(stream)
@@ -116,6 +118,8 @@ class Order:
         number = stream.number
         count = self._given[number] = self._given.get(number, 0) + 1
         timeline.clock[number] = count
+        if self._uncertain(stream, timeline):
+            self._perhaps_done[number] = count
         if stream.legacy and waits and timeline.worked is not timeline.clock:
             timeline.worked = dict(timeline.clock)
         call.position = (number, count)

@@ -123,6 +123,15 @@ def doubt(model: Model, call: Call, outcome: Outcome) -> None:
             model.order.perhaps_finish(stream.timeline.clock)
 
 
+@after_roles("cuStreamWriteValue32", "cuStreamWriteValue64")
+def tell(model: Model, call: Call, outcome: Outcome) -> None:
+    """Whoever reads the value, the host or a kernel, knows that what comes before the write is done."""
+    stream = model.stream_on(call)
+    if stream is not None and stream.capture is None and stream.timeline is not None and call.position is not None:
+        number, count = call.position
+        model.order.perhaps_finish({**stream.timeline.clock, number: count - 1})
+
+
 @for_role(Verb.READS, Kind.MEMORY)
 @for_role(Verb.WRITES, Kind.MEMORY)
 def touch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:

@@ -136,6 +136,19 @@ cu.launch(kernel, a, memory, places)
 cu.launch(kernel, b, memory, places + 8)
 cu.cuCtxSynchronize()
 
+## a stream waits for a value that another writes later
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+flag = cu.cuMemAlloc(4)
+cu.cuMemsetD32(flag, 0, 1)
+cu.cuCtxSynchronize()
+cu.cuStreamWaitValue32(b, flag, 1, 1)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuStreamWriteValue32(a, flag, 1, 0)
+cu.cuCtxSynchronize()
+
 ## copied into pageable memory
 note: the call may have waited for the copy
 a = cu.cuStreamCreate(1)
@@ -543,6 +556,28 @@ cu.cuEventElapsedTime(start, end)
 cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
+
+## a value is written before the work
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+flag = cu.cuMemAlloc(4)
+cu.cuStreamWriteValue32(a, flag, 1, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
+
+## the host has waited for the stream that waited for a value
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+flag = cu.cuMemAlloc(4)
+cu.cuStreamWriteValue32(a, flag, 1, 0)
+cu.cuStreamWaitValue32(b, flag, 1, 1)
+cu.cuStreamSynchronize(b)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuMemsetD8Async(memory, 0, 4096, a)  # error: [race-between-streams]
+cu.cuCtxSynchronize()
 
 ## the default stream does not wait for a non-blocking one
 stream = cu.cuStreamCreate(1)
