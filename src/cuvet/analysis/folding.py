@@ -9,13 +9,18 @@ from typing import TypeVar
 import msgspec
 
 from cuvet.analysis.calls import RecordedCall
-from cuvet.findings import SEVERITIES, Finding, UnexplainedFailure
+from cuvet.findings import SEVERITIES, Finding, Frame, Site, UnexplainedFailure
+from cuvet.recording.sites import MOST_FRAMES
 from cuvet.rules.rule import Violation
 
 T = TypeVar("T", Finding, UnexplainedFailure)
 
 MOST_OTHERS = 5
 """Of what else one rule says about one call."""
+MOST_OF_LINE = 100
+"""Places with the same innermost line, and the same of the earlier call, that are told apart: of more, the others count as the first."""
+MOST_KNOWN = 1 << 16
+"""Keys of calls, and places, that are remembered."""
 
 
 @dataclass(eq=False)
@@ -52,8 +57,9 @@ class Fold:
 
 @dataclass
 class Findings:
-    """Findings of all processes. Repeats are folded: within a process those at the same place; of other processes (workers of one
-    program) those that have the same stack and message. What follows from another is folded below that."""
+    """Findings of all processes. Repeats are folded: within a process those at the same place, with the same callers: what a helper
+    function does for two callers are two mistakes. Of other processes (workers of one program) those that have the same stack and message.
+    What follows from another is folded below that."""
 
     ignored: Callable[[Finding], bool] = lambda finding: False
     """Whether the report leaves the finding out, for a comment on its stack: it is not folded with one that stays."""
@@ -61,6 +67,7 @@ class Findings:
     _fresh: list[Finding] = field(default_factory=list)
     _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
+    _of_line: dict[tuple[object, ...], list[Fold]] = field(default_factory=dict)
 
     def add(
         self,
@@ -78,15 +85,33 @@ class Findings:
         fold = self._by_call.get(key)
         if fold is None:
             new = build()
-            where = new.site.frames[:1] or new.site.thread
-            earlier = tuple(each.site.frames[:1] for each in new.earlier[:1])
-            here = (new.rule, new.api, new.site.process, where, earlier, cause, self.ignored(new))
-            anywhere = (new.rule, new.api, new.message, new.site.frames or here, earlier, cause)
-            fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)
-            self._by_call[key] = self._by_place[here] = fold
-            self._by_place.setdefault(anywhere, fold)
+            fold = self._place_of(new, cause)
+            if len(self._by_call) >= MOST_KNOWN:  # it only saves building them again
+                self._by_call.clear()
+            self._by_call[key] = fold
             fold.processes.add(new.site.process)
         fold.count(call, message, times)
+        return fold
+
+    def _place_of(self, new: Finding, cause: Fold | None) -> Fold:
+        """The fold of those at its place, which is a new one if there are none. A recursion too deep for its stack to show where it began
+        counts as the first of its line."""
+        about = (new.rule, new.api, cause, self.ignored(new), new.earlier[0].site.api if new.earlier else "")
+        sites = (new.site, *(each.site for each in new.earlier[:1]))
+        where = tuple(_callers(each.frames) or each.thread for each in sites)
+        here = (about, new.site.process, where)
+        anywhere = (about, new.message, tuple(each.frames for each in sites)) if new.site.frames else here
+        line = (about, tuple(each.frames[:1] or (each.process, each.thread) for each in sites))
+        of_line = self._of_line.setdefault(line, [])
+        fold = self._by_place.get(here) or self._by_place.get(anywhere)
+        if fold is None and of_line and (len(of_line) >= MOST_OF_LINE or any(map(_is_cut_recursion, sites))):
+            return of_line[0]
+        if fold is None:
+            fold = self._by_place[here] = self._new(new, cause)
+            of_line.append(fold)
+        if len(self._by_place) < MOST_KNOWN:
+            self._by_place.setdefault(here, fold)
+            self._by_place.setdefault(anywhere, fold)
         return fold
 
     def _new(self, finding: Finding, cause: Fold | None) -> Fold:
@@ -106,6 +131,16 @@ class Findings:
         return tuple(fold.told() for fold in self._folds)
 
 
+def _callers(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """A stack however deep a recursion was: of calls of a function by itself the innermost, and what comes again once."""
+    places = [(each.function, each.file) for each in frames]
+    return tuple(dict.fromkeys(each for at, each in enumerate(frames) if at == 0 or places[at] != places[at - 1]))
+
+
+def _is_cut_recursion(site: Site) -> bool:
+    return len(site.frames) >= MOST_FRAMES and len(_callers(site.frames)) < len(site.frames)
+
+
 def cause_of(violation: Violation) -> Fold | None:
     """The worst finding of the call whose mistake made this one."""
     call = violation.cause
@@ -117,7 +152,12 @@ def cause_of(violation: Violation) -> Fold | None:
 
 def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program."""
-    return _summed(findings, lambda each: (each.rule, each.api, each.message), "repeats", "processes")
+    return _summed(findings, _like, "repeats", "processes")
+
+
+def _like(finding: Finding) -> object:
+    earlier = tuple((each.site.api, each.site.frames) for each in finding.earlier[:1])
+    return finding.rule, finding.api, finding.message, earlier
 
 
 def folded_failures(failures: Iterable[UnexplainedFailure]) -> tuple[UnexplainedFailure, ...]:

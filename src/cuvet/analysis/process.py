@@ -185,8 +185,9 @@ class ProcessAnalysis:
             return
         self._told += 1
         recording = self.recording
+        other = tuple(call.stack for _, call in violation.earlier[:1])
         self._findings.add(
-            (violation.rule.code, recording.pid, access.instruction, access.stack),
+            (violation.rule.code, recording.pid, access.instruction, access.stack, other),
             lambda: touch_finding(
                 access, violation, self._sites, process=recording.pid, time_ns=recording.clock.ns(access.ticks)
             ),
