@@ -160,7 +160,7 @@ STRIDED = OFFSET.replace("mul.wide.s32 %rd3, %r6, 4", "mul.wide.s32 %rd3, %r6, 8
 
 def test_between_threads_with_holes_only_what_they_access_counts() -> None:
     places = (8 * thread for thread in (0, 31, 32, 63))
-    assert spans(STRIDED, (2, 1, 1), (32, 1, 1)) == {Span(place, place + 4, True) for place in places}
+    assert spans(STRIDED, (2, 1, 1), (32, 1, 1)) == {Span(place, place + 4, True, partly=True) for place in places}
 
 
 ROWS = (
@@ -174,18 +174,100 @@ def test_rows_one_after_the_other_have_no_holes() -> None:
 
 
 def test_rows_with_something_between_have_holes() -> None:
-    assert Span(0, 4, True) in spans(ROWS, (4, 1, 1), (32, 1, 1), n=256)
+    assert Span(0, 4, True, partly=True) in spans(ROWS, (4, 1, 1), (32, 1, 1), n=256)
 
 
 GUARDED = OFFSET.replace("st.global", "ld.param.u32 %r7, [rounds]; setp.lt.s32 %p1, %r5, %r7; @%p1 st.global")
 
 
-def test_threads_at_the_end_that_do_nothing_end_the_span_before_them() -> None:
-    assert spans(GUARDED, (4, 1, 1), (32, 1, 1), rounds=100) == {Span(0, 4 * 96 + 4, True)}
+ONE_BLOCK, BLOCKS = (1, 1, 1), (4, 1, 1)
 
 
-def test_where_the_last_thread_of_a_block_does_nothing_there_may_be_holes() -> None:
-    assert spans(GUARDED, (2, 1, 1), (32, 1, 1), rounds=20) == {Span(0, 4, True)}
+@pytest.mark.parametrize(
+    ("grid", "n"),
+    [(BLOCKS, 100), (BLOCKS, 97), (BLOCKS, 127), (BLOCKS, 20), (BLOCKS, 2), (ONE_BLOCK, 20), (ONE_BLOCK, 31)],
+)
+def test_threads_at_the_end_that_do_nothing_end_the_span_before_them(grid: tuple[int, int, int], n: int) -> None:
+    assert spans(GUARDED, grid, (32, 1, 1), rounds=n) == {Span(0, 4 * n, True)}
+
+
+def test_the_last_thread_that_does_something_is_found_among_many() -> None:
+    assert spans(GUARDED, (4096, 1, 1), (256, 1, 1), rounds=700) == {Span(0, 2800, True)}
+
+
+def test_what_one_thread_does_others_far_from_it_may_do_too() -> None:
+    assert spans(GUARDED, BLOCKS, (32, 1, 1), rounds=1) == {Span(0, 4, True, partly=True)}
+
+
+def test_one_thread_of_each_block_leaves_holes() -> None:
+    text = GUARDED.replace("setp.lt.s32 %p1, %r5, %r7", "setp.lt.s32 %p1, %r4, %r7")
+    places = (4 * 32 * block for block in (0, 3))
+    assert spans(text, BLOCKS, (32, 1, 1), rounds=20) == {Span(at, at + 4, True, partly=True) for at in places}
+
+
+def test_half_of_each_warp_leaves_holes() -> None:
+    text = GUARDED.replace("setp.lt.s32 %p1, %r5, %r7", "and.b32 %r8, %r5, 31; setp.lt.s32 %p1, %r8, %r7")
+    assert spans(text, ONE_BLOCK, (256, 1, 1), rounds=16) == {Span(0, 4, True, partly=True)}
+
+
+def test_threads_that_are_not_in_line_are_not_between() -> None:
+    swapped = GUARDED.replace("add.s32 %r6, %r5, %r1;", "xor.b32 %r6, %r5, 2;")
+    assert spans(swapped, ONE_BLOCK, (32, 1, 1), rounds=20) == {Span(8, 12, True, partly=True)}
+
+
+def test_at_the_end_there_may_be_holes_too() -> None:
+    text = GUARDED.replace("mul.wide.s32 %rd3, %r6, 4", "mul.wide.s32 %rd3, %r6, 8")
+    found = spans(text, BLOCKS, (32, 1, 1), rounds=100)
+    assert found == {Span(8 * at, 8 * at + 4, True, partly=True) for at in (0, 31, 96)}
+
+
+TABLE = (
+    "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [rounds]; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x;"
+    "mov.u32 %r5, %tid.x; mad.lo.s32 %r6, %r3, %r4, %r5; setp.ge.s32 %p1, %r6, %r2; @%p1 ret; mov.u32 %r7, %ctaid.y;"
+    "mad.lo.s32 %r8, %r7, %r1, %r6; mul.wide.u32 %rd2, %r8, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 1;"
+)
+
+
+def test_rows_of_which_the_last_threads_do_nothing() -> None:
+    assert spans(TABLE, (2, 5, 1), (32, 1, 1), n=40, rounds=40) == {Span(0, 4 * 5 * 40, True)}
+
+
+def test_of_rows_with_something_between_only_followed_threads_count() -> None:
+    found = spans(TABLE, (2, 5, 1), (32, 1, 1), n=64, rounds=40)
+    assert found == {Span(4 * at, 4 * at + 4, True, partly=True) for at in (0, 4 * 64)} | {
+        Span(4 * 31, 4 * 33, True, partly=True)
+    }
+
+
+def test_no_bytes_count_that_threads_in_the_middle_leave_out() -> None:
+    """Each row has 64 numbers, as many as there are threads for it; the last 24 are of somebody else."""
+    assert not any(each.start < 4 * 50 < each.end for each in spans(TABLE, (2, 5, 1), (32, 1, 1), n=64, rounds=40))
+
+
+IMAGE = TABLE.replace(
+    "mov.u32 %r7, %ctaid.y;", "mov.u32 %r7, %tid.y; mov.u32 %r10, %ctaid.y; mad.lo.s32 %r7, %r10, 4, %r7;"
+).replace("mul.wide", "setp.ge.s32 %p1, %r7, 10; @%p1 ret; mul.wide")
+
+
+def test_an_image_of_which_both_edges_are_within_blocks() -> None:
+    assert spans(IMAGE, (2, 3, 1), (32, 4, 1), n=40, rounds=40) == {Span(0, 4 * 10 * 40, True)}
+    assert all(each.partly for each in spans(IMAGE, (2, 3, 1), (32, 4, 1), n=48, rounds=40))
+
+
+STRIDING = (
+    "ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [rounds]; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r9, %nctaid.x;"
+    "mul.lo.s32 %r9, %r9, %r4; mov.u32 %r5, %tid.x; mad.lo.s32 %r6, %r3, %r4, %r5; AGAIN: setp.ge.s32 %p1, %r6, %r2; @%p1 ret;"
+    "mul.wide.u32 %rd2, %r6, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 1; add.s32 %r6, %r6, %r9; bra AGAIN;"
+)
+
+
+@pytest.mark.parametrize("n", [128, 131, 200, 500])
+def test_the_last_round_of_a_loop_may_be_that_of_a_few_threads(n: int) -> None:
+    assert spans(STRIDING, BLOCKS, (32, 1, 1), rounds=n) == {Span(0, 4 * n, True)}
+
+
+def test_where_one_thread_makes_a_round_more_there_may_be_others() -> None:
+    assert spans(STRIDING, BLOCKS, (32, 1, 1), rounds=129) == {Span(0, 4 * 129, True, partly=True)}
 
 
 LOOP = (
@@ -200,7 +282,8 @@ def test_rounds_of_a_loop_that_follow_each_other_are_one_span() -> None:
 
 
 def test_rounds_of_a_loop_may_have_something_between() -> None:
-    assert len(spans(LOOP, (1, 1, 1), (32, 1, 1), n=64, rounds=5)) == 10
+    expected = {Span(256 * number, 256 * number + 128, True, True) for number in range(5)}
+    assert spans(LOOP, (1, 1, 1), (32, 1, 1), n=64, rounds=5) == expected
 
 
 def test_no_spans_where_a_thread_cannot_be_followed() -> None:

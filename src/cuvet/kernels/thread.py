@@ -10,12 +10,13 @@ _MOST_FRAMES = 16
 
 
 class Span(NamedTuple):
-    """Bytes [start, end) that a thread reads or writes; ``atomic``: as one operation."""
+    """Bytes [start, end) that a thread reads or writes; ``atomic``: as one operation. ``partly``: of several threads, at least these."""
 
     start: int
     end: int
     writes: bool
     atomic: bool = False
+    partly: bool = False
 
 
 Place = tuple[str, int]

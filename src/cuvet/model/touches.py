@@ -57,6 +57,8 @@ class Touch:
     box: Box | None = None
     node: Call | None = field(default=None, compare=False)
     """Of work in a graph: the call that was captured."""
+    partly: bool = field(default=False, compare=False)
+    """The work may touch more than [start, end)."""
 
     def collides(self, other: Touch) -> bool:
         """Whether they touch a byte that at least one of them writes. An access of unknown extent counts where it begins, but not if two

@@ -188,7 +188,8 @@ def _followed(
     for span in spans or ():
         where = memory_at(model, span.start)
         if where is not None:
-            yield Touch(where, span.start, span.end, span.writes, argument, launch=launch, atomic=span.atomic)
+            touch = Touch(where, span.start, span.end, span.writes, argument, launch=launch, atomic=span.atomic)
+            yield replace(touch, partly=True) if span.partly else touch
     for place, (start, memory) in pointers.items() if spans is None else ():
         for writes, atomic in _ways(use, *place):
             yield Touch(memory, start, None, writes, argument, launch=launch, atomic=atomic)

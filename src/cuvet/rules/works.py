@@ -99,7 +99,8 @@ def extent(touch: Touch) -> str:
         return f"{memory.name} from byte {start} on (how far is not known)"
     last = touch.end - 1 - memory.handle
     rows = f" (of each {touch.pitch} bytes, {touch.row})" if touch.pitch else ""
-    return f"{f'bytes {start} to {last}' if last > start else f'byte {start}'} of {memory.name}{rows}"
+    least = "at least " if touch.partly else ""
+    return f"{least}{f'bytes {start} to {last}' if last > start else f'byte {start}'} of {memory.name}{rows}"
 
 
 def _box(box: Box) -> str:

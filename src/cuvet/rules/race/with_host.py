@@ -209,7 +209,8 @@ def _because(touch: Touch, access: Access) -> Iterator[str]:
     memory, other = touch.memory, access.touch
     first = other.start - memory.handle
     extent = "" if other.end is None else f" to {other.end - 1 - memory.handle}"
-    yield f"the host touched byte {touch.start - memory.handle} of {memory.name}, the work bytes from {first}{extent}"
+    least = "at least " if other.partly else ""
+    yield f"the host touched byte {touch.start - memory.handle} of {memory.name}, the work {least}bytes from {first}{extent}"
     stream = access.stream
     if stream.recorded is not None and stream.recorded[0].time_ns > access.call.time_ns:
         record, event = stream.recorded
