@@ -64,6 +64,8 @@ def recursion(deepest: int) -> Iterator[Site]:
 
 def test_a_recursion_makes_a_mistake_once_however_deep() -> None:
     assert repeats((site, OTHER) for site in recursion(1000)) == [1000]
+    assert repeats((site, OTHER) for site in [*recursion(40)][::-1]) == [40]
+    assert repeats([(called(1, 41), OTHER), *((site, OTHER) for site in recursion(40))]) == [1, 40]
     assert repeats((site, other) for site in recursion(40) for other in recursion(40)) == [1600]
 
 

@@ -14,6 +14,8 @@ from cuvet.recording.sites import MOST_FRAMES
 from cuvet.rules.rule import Violation
 
 T = TypeVar("T", Finding, UnexplainedFailure)
+_Place = tuple[Frame | int | None, ...]
+"""Frames; without a stack, the thread."""
 
 MOST_OTHERS = 5
 """Of what else one rule says about one call."""
@@ -67,7 +69,7 @@ class Findings:
     _fresh: list[Finding] = field(default_factory=list)
     _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
-    _of_line: dict[tuple[object, ...], list[Fold]] = field(default_factory=dict)
+    _of_line: dict[tuple[object, ...], list[tuple[tuple[_Place, ...], Fold]]] = field(default_factory=dict)
 
     def add(
         self,
@@ -94,21 +96,22 @@ class Findings:
         return fold
 
     def _place_of(self, new: Finding, cause: Fold | None) -> Fold:
-        """The fold of those at its place, which is a new one if there are none. A recursion too deep for its stack to show where it began
-        counts as the first of its line."""
+        """The fold of those at its place, which is a new one if there are none."""
         about = (new.rule, new.api, cause, self.ignored(new), new.earlier[0].site.api if new.earlier else "")
         sites = (new.site, *(each.site for each in new.earlier[:1]))
-        where = tuple(_callers(each.frames) or each.thread for each in sites)
+        where = tuple(_callers(each) for each in sites)
         here = (about, new.site.process, where)
         anywhere = (about, new.message, tuple(each.frames for each in sites)) if new.site.frames else here
-        line = (about, tuple(each.frames[:1] or (each.process, each.thread) for each in sites))
+        line = (about, new.site.process, tuple(place[0] for place in where))
         of_line = self._of_line.setdefault(line, [])
         fold = self._by_place.get(here) or self._by_place.get(anywhere)
-        if fold is None and of_line and (len(of_line) >= MOST_OF_LINE or any(map(_is_cut_recursion, sites))):
-            return of_line[0]
+        if fold is None:
+            fold = next((known for place, known in of_line if all(map(_may_be, place, where))), None)
+        if fold is None and len(of_line) >= MOST_OF_LINE:
+            return of_line[0][1]
         if fold is None:
             fold = self._by_place[here] = self._new(new, cause)
-            of_line.append(fold)
+            of_line.append((where, fold))
         if len(self._by_place) < MOST_KNOWN:
             self._by_place.setdefault(here, fold)
             self._by_place.setdefault(anywhere, fold)
@@ -131,14 +134,23 @@ class Findings:
         return tuple(fold.told() for fold in self._folds)
 
 
-def _callers(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """A stack however deep a recursion was: of calls of a function by itself the innermost, and what comes again once."""
-    places = [(each.function, each.file) for each in frames]
-    return tuple(dict.fromkeys(each for at, each in enumerate(frames) if at == 0 or places[at] != places[at - 1]))
+def _callers(site: Site) -> _Place:
+    """The stack, however deep a recursion was: of calls of a function by itself the innermost, and what comes again once. None at its end:
+    it is too deep to show where the recursion began."""
+    frames = site.frames
+    functions = [(each.function, each.file) for each in frames]
+    each_once = dict.fromkeys(each for at, each in enumerate(frames) if not at or functions[at] != functions[at - 1])
+    cut = (None,) if len(frames) >= MOST_FRAMES and len(each_once) < len(frames) else ()
+    return (*each_once, *cut) or (site.thread,)
 
 
-def _is_cut_recursion(site: Site) -> bool:
-    return len(site.frames) >= MOST_FRAMES and len(_callers(site.frames)) < len(site.frames)
+def _may_be(one: _Place, other: _Place) -> bool:
+    """Whether they are the same, as far as they are known."""
+    return (
+        one == other
+        or (one[-1] is None and other[: len(one) - 1] == one[:-1])
+        or (other[-1] is None and one[: len(other) - 1] == other[:-1])
+    )
 
 
 def cause_of(violation: Violation) -> Fold | None:
