@@ -82,3 +82,41 @@ def test_there_is_a_finding_for_each_pair_of_places(cuvet) -> None:
     )
     assert [race.repeats for race in races] == [3, 3]
     assert {race.earlier[0].site.api for race in races} == {"cuLaunchKernel", "cuMemsetD8Async"}
+
+
+def test_a_helper_does_not_hide_which_calls_race(cuvet) -> None:
+    races = found(
+        cuvet,
+        "def store(stream, at):\n    cu.launch(kernel, stream, at, 0)\n"
+        "for _ in range(2):\n    store(a, memory)\n    store(b, memory)\n    cu.cuCtxSynchronize()\n"
+        "store(a, memory + 64)\nstore(b, memory + 64)\ncu.cuCtxSynchronize()\n"
+        "def deeper(depth):\n    store(a, memory)\n    store(b, memory)\n    cu.cuCtxSynchronize()\n"
+        "    if depth: deeper(depth - 1)\ndeeper(50)",
+    )
+    assert [race.repeats for race in races] == [2, 1, 51]
+
+
+EVERY_SECOND = """
+import ctypes
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry store(.param .u64 memory) { .reg .b32 %r1; .reg .b64 %rd<4>;"
+text += b"ld.param.u64 %rd1, [memory]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8; add.s64 %rd3, %rd1, %rd2;"
+text += b"st.global.u32 [%rd3], 1; ret; }"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "store")
+memory = cu.cuMemAllocManaged(4096, 1)
+value = ctypes.c_uint64(memory)
+given = (ctypes.c_void_p * 1)(ctypes.addressof(value))
+cu.cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, a, ctypes.addressof(given), 0)
+"""
+
+
+def test_of_a_kernel_that_leaves_holes_it_is_said_what_it_touches_at_least(cuvet) -> None:
+    (race,) = found(cuvet, EVERY_SECOND + "cu.cuMemsetD8Async(memory, 0, 4, b)")
+    assert race.because[1].startswith("kernel store on stream#1 writes at least bytes 0 to 3 of device-memory#2")
+
+
+def test_the_host_is_told_too_what_a_kernel_touches_at_least(cuvet) -> None:
+    program = PROGRAM + EVERY_SECOND + "ctypes.c_int.from_address(memory).value"
+    ran = cuvet.run(("--device", "emulated", "--guard"), [sys.executable, "-c", program])
+    assert ran.report is not None
+    (race,) = ran.report.findings
+    assert race.because[0] == "the host touched byte 0 of device-memory#2, the work at least bytes from 0 to 3"

@@ -20,10 +20,10 @@ class RaceBetweenStreams(CallRule):
       ``cudaStreamWaitEvent``), or wait on the host, or use one stream.
     limits: What a kernel reads and writes is told by its PTX. Without PTX it is judged only beside a copy or set that writes all
       of the memory that an argument points into, or, if a library launches it, begins where the argument points. If some threads
-      of a kernel can be followed, the range from the first to the last is judged if it has no holes, else what these threads
-      access; if none can be, the place that its argument points to, unless other arguments say where to begin. What is accessed
-      at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that is made without
-      CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are not
+      of a kernel can be followed, the range from the first to the last that has something to do is judged if it has no holes, else
+      what these threads access; if none can be, the place that its argument points to, unless other arguments say where to begin.
+      What is accessed at an index that is found in memory is not judged. Atomic operations do not race with each other. Order that
+      is made without CUDA (polling of mapped memory, memory operations on streams, volatile loads) is not seen; streams that use it are not
       judged. What calls of cuBLAS, cuBLASLt, cuFFT, cuRAND, cuSPARSE and NCCL touch is known of most; not of the other libraries, whose
       kernels count. ``cuvet check`` sees streams and memory that one function makes, and two works that both begin where the
       memory does, with nothing between them that could wait: no function of which it does not know that it waits for nothing,
