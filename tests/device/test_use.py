@@ -286,6 +286,12 @@ def test_rounds_of_a_loop_may_have_something_between() -> None:
     assert spans(LOOP, (1, 1, 1), (32, 1, 1), n=64, rounds=5) == expected
 
 
+def test_of_too_many_spans_it_is_said_that_there_are_more() -> None:
+    found = spans(LOOP, (1, 1, 1), (32, 1, 1), n=64, rounds=80)
+    assert len(found) < 80
+    assert all(each.partly for each in found)
+
+
 def test_no_spans_where_a_thread_cannot_be_followed() -> None:
     body = "ld.param.u64 %rd1, [a]; ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra DONE; st.global.u32 [%rd1], 1; DONE:"
     program = kernel(ONE, body)

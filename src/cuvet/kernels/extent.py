@@ -57,7 +57,8 @@ def spans_of(
     for instruction in dict.fromkeys(chain.from_iterable(corners)):
         of_corners = [each.get(instruction, []) for each in corners]
         found.update(dict.fromkeys(_of_instruction(of_corners, partial(spans_at, instruction), counts)))
-    return tuple(_merged(found))[:_MOST]
+    merged = tuple(_merged(found))
+    return merged if len(merged) <= _MOST else tuple(each._replace(partly=True) for each in merged[:_MOST])
 
 
 def _by_instruction(touched: Iterable[tuple[Place, Span]]) -> dict[Place, list[Span]]:
