@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from functools import partial
 from pathlib import Path
 
 from cuvet.catalog import EntryPoint, Verb, driver
@@ -28,12 +29,13 @@ ENQUEUES = {Verb.ON, Verb.READS, Verb.WRITES, Verb.LAUNCHES, Verb.RECORDS, Verb.
 
 def has_own_step(entry_point: EntryPoint) -> bool:
     """Whether the model does more at such a call than its roles say."""
-    return any(not step.__qualname__.startswith("_bind") for step in plan(entry_point))
+    return any(not isinstance(step, partial) for step in plan(entry_point))
 
 
 def test_what_the_model_follows_is_stored() -> None:
+    asks = runpy.run_path(str(TOOLS / "generate_native.py"))["ASKS_UNSEEN"]  # stored like a query
     seldom = [each for each in driver().entry_points if not ENQUEUES & {role.verb for role in each.roles}]
-    found = {each.name for each in seldom if each.hot and has_own_step(each)}
+    found = {each.name for each in seldom if each.hot and has_own_step(each) and each.name not in asks}
     assert {name for name in found if not FOLLOWED_WITH_RACES.fullmatch(name)} == NOT_STORED.keys()
 
 
