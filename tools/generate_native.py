@@ -35,7 +35,7 @@ from cuvet.catalog.kinds import (
     OF_CONTEXT,
 )
 from cuvet.catalog.quarantine import FREE_MEMORY, HINDERS, KEPT, RELEASED_BEFORE
-from cuvet.catalog.results import INVALID_HANDLE
+from cuvet.catalog.results import INVALID_CONTEXT, INVALID_HANDLE
 from cuvet.catalog.roles import ENDS
 from cuvet.device import protocol, waiting
 from cuvet.model.library import cuda_missing
@@ -555,8 +555,7 @@ def life_rules(entry_point: EntryPoint, role: Role) -> Iterator[type[LifeRule]]:
         named = role.kind in (rule.kinds or ()) and role.verb in (rule.verbs or ())
         certain = issubclass(rule, NeverCreated) or not rule.only_if_failed
         seen = role.kind not in HANDED_OUT_UNSEEN or role.verb in ENDS
-        wanted = issubclass(rule, families) and named and certain and seen
-        if wanted and not rule.can_succeed(entry_point.name):
+        if issubclass(rule, families) and named and certain and seen:
             yield rule
 
 
@@ -568,7 +567,8 @@ def status_instead(entry_point: EntryPoint, kind: Kind, outcomes: Iterable[int])
     """What the call may return where it does not die, or else the documented status for such a handle; never one after which a context
     is lost. 0 if none is known."""
     of_library = (*kind.row.null_status, cuda_missing(entry_point)) if kind in LIBRARY_OBJECTS else ()
-    known = [*outcomes, *(of_library or (INVALID_HANDLE,))]
+    documented = of_library or (INVALID_CONTEXT if kind is Kind.CONTEXT else INVALID_HANDLE,)
+    known = [*outcomes, *documented]
     return next((status for status in known if status > 0 and (of_library or status not in STICKY)), 0)
 
 

@@ -253,18 +253,20 @@ static handle own, other, primary;
 """
 
 
-def test_a_context_is_not_destroyed_twice_but_a_use_of_it_is_asked(bench: Bench) -> None:
+def test_a_destroyed_context_is_not_destroyed_again_nor_made_current(bench: Bench) -> None:
     ran = protected(
         bench,
         CONTEXTS
         + main(f"""
             CHECK(cuInit(0) == 0 && cuCtxCreate_v2(&own, 0, 0) == 0 && cuCtxCreate_v2(&other, 0, 0) == 0);
             CHECK(cuCtxDestroy_v2(own) == 0 && cuCtxDestroy_v2(own) == {CONTEXT_IS_DESTROYED});
-            CHECK(cuCtxSetCurrent(own) == 0 && cuCtxPushCurrent_v2(own) == 0 && cuCtxDestroy_v2(other) == 0);"""),
+            CHECK(cuCtxSetCurrent(own) == {INVALID_CONTEXT} && cuCtxPushCurrent_v2(own) == {INVALID_CONTEXT});
+            CHECK(cuCtxSetCurrent(other) == 0 && cuCtxPushCurrent_v2(other) == 0 && cuCtxDestroy_v2(other) == 0);"""),
     )
     assert ran.reached.count("cuCtxDestroy_v2") == 2
     assert (ran.reached.count("cuCtxSetCurrent"), ran.reached.count("cuCtxPushCurrent_v2")) == (1, 1)
-    assert [(call.status, call.objects[0].known) for call in ran.refused()] == [(CONTEXT_IS_DESTROYED, True)]
+    statuses = [CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_CONTEXT]
+    assert [(call.status, call.objects[0].known) for call in ran.refused()] == [(each, True) for each in statuses]
 
 
 @pytest.mark.parametrize("end", ["cuDevicePrimaryCtxRelease_v2(0)", "cuDevicePrimaryCtxReset_v2(0)"])
@@ -274,6 +276,7 @@ def test_a_primary_context_that_has_ended_is_asked(bench: Bench, end: str) -> No
         CONTEXTS
         + main(f"""
             CHECK(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&primary, 0) == 0 && {end} == 0);
+            CHECK(cuCtxSetCurrent(primary) == 0 && cuCtxPushCurrent_v2(primary) == 0);
             CHECK(cuCtxDestroy_v2(primary) == 0);"""),
     )
     assert ran.reached.count("cuCtxDestroy_v2") == 1

@@ -1,3 +1,4 @@
+from cuvet.catalog.results import SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
@@ -43,8 +44,8 @@ LIFE = Life(
             "CV101",
             (201, 709),
             outcomes_of={
-                "cuCtxSetCurrent": (),
-                "cuCtxPushCurrent": (),
+                "cuCtxSetCurrent": (SUCCESS, ABORT),
+                "cuCtxPushCurrent": (SUCCESS, ABORT),
                 "cuCtxGetId": (709,),
                 "cuCtxSynchronize": (709,),
             },
