@@ -583,7 +583,7 @@ __attribute__((noinline)) uint32_t Call::refuse() {
         const Busy busy(thread_);
         if (slot_->number == number_) slot_->status = status;
         for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
-        record_->flags |= CALL_REFUSED;
+        record_->flags = static_cast<uint16_t>(record_->flags | CALL_REFUSED | flag_after_refusal());
         finish_record(status, has_failed(status));
         if (entry_point_.flags & LIBRARY) leave_with_handles(thread_, entry_point_, words_, false, true);
     }

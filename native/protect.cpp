@@ -134,6 +134,11 @@ uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_
     return ASK;
 }
 
+uint16_t flag_after_refusal() {
+    if (protection == Protection::TRAP) return CALL_TRAPPED;
+    return protection == Protection::ABORT ? CALL_ENDED_PROCESS : 0;
+}
+
 void end_if_asked() {
     if (protection == Protection::TRAP) raise(SIGTRAP);
     if (protection != Protection::ABORT) return;

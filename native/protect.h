@@ -34,7 +34,9 @@ void note_unseen(Kind kind);
 // asked.
 uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words);
 
-// A call was refused, and stored: stops in a debugger, or ends the process, if that is what is asked for.
+// What is done when a refused call has been stored: the flag of its record that says so, 0 if it returns.
+uint16_t flag_after_refusal();
+// … does it: stops in a debugger, or ends the process.
 void end_if_asked();
 
 }  // namespace cuvet

@@ -135,6 +135,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
     refused: bool = False
     """The call was not made (``cuvet run --protect``): ``status`` is what cuvet answered in the place of CUDA."""
+    refused_then: Literal["trapped", "ended"] | None = None
+    """What cuvet did before it answered: it raised SIGTRAP (``--protect=trap``), or ended the process (``--protect=abort``)."""
     host: Literal["read", "wrote"] | None = None
     """What code of the program did to memory, if it was no call; then ``api`` is its function."""
     argument: int | None = None

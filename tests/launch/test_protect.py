@@ -86,6 +86,22 @@ def test_the_report_says_that_cuvet_ended_the_program(mode: str, did: str, cuvet
     assert "in its place" not in said
 
 
+@pytest.mark.parametrize(
+    ("mode", "code", "did"),
+    [
+        ("refuse", 86, "did not make the call (--protect) and returned"),
+        ("abort", 0, "did not make the call and ended the process (--protect=abort)"),
+        ("trap", 86, "did not make the call and raised SIGTRAP (--protect=trap)"),
+    ],
+)
+def test_what_was_done_is_not_concluded_from_the_exit_code(mode, code, did, cuvet, runtime_program) -> None:
+    """A program can exit with that of ``abort`` by itself, and a parent can hide what its child ended with."""
+    script = f"'{runtime_program('mistakes')}' stale-stream; exit {code}"
+    done = cuvet("run", *DYING, f"--protect={mode}", "--", "sh", "-c", script)
+    assert done.returncode == code
+    assert f"= result: cuvet {did}" in " ".join(done.stderr.split())
+
+
 def test_a_program_in_the_place_of_the_mode_is_told_what_to_write(cuvet) -> None:
     done = cuvet("run", *EMULATED, "--protect", "true")
     assert (done.returncode, done.stdout) == (2, "")

@@ -75,7 +75,7 @@ def test_a_call_with_a_dead_stream_is_not_made(bench: Bench, call: str) -> None:
     assert [(each.handle, each.alive, each.known) for each in refused.objects if not each.alive] == [
         (ran.trace.one("cuStreamCreate").outputs[0].value, False, True)
     ]
-    assert refused.stack and refused.returned
+    assert refused.stack and refused.returned and refused.refused == "returned"
 
 
 def test_outputs_are_untouched(bench: Bench) -> None:
@@ -322,7 +322,7 @@ def test_uses_lets_what_is_destroyed_twice_pass(bench: Bench) -> None:
 def test_trap_stops_at_the_call_after_it_was_stored(bench: Bench) -> None:
     ran = protected(bench, main("gone(); cuStreamSynchronize(s); _exit(1);"), "trap", -signal.SIGTRAP)
     (refused,) = ran.refused()
-    assert refused.status == INVALID_HANDLE
+    assert (refused.status, refused.refused) == (INVALID_HANDLE, "trapped")
 
 
 def test_a_debugger_may_go_on_after_a_trap(bench: Bench) -> None:
@@ -343,7 +343,7 @@ def test_abort_ends_with_a_code_of_its_own_after_the_call_was_stored(bench: Benc
         REFUSED_EXIT_CODE,
     )
     (refused,) = ran.refused()
-    assert refused.status == INVALID_HANDLE
+    assert (refused.status, refused.refused) == (INVALID_HANDLE, "ended")
 
 
 def test_a_forked_child_is_answered_by_the_driver(bench: Bench) -> None:

@@ -26,7 +26,7 @@ from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
 from cuvet.recording.reader import Array, Clock
-from cuvet.recording.records import MOST_ALIKE, CallRecord, Output, SeenObject
+from cuvet.recording.records import MOST_ALIKE, CallRecord, Output, Refusal, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 
@@ -42,13 +42,13 @@ _KINDS = {kind.value: kind for kind in Kind}
 @dataclass(slots=True, eq=False)
 class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
-    called, "" if it is not known that the runtime made the call. ``refused``: it was not made (``--protect``), and the status of its
-    outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names."""
+    called, "" if it is not known that the runtime made the call. ``refused``: unless None, it was not made (``--protect``), and the status
+    of its outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names."""
 
     sites: Sites | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
     api: str = ""
-    refused: bool = False
+    refused: Refusal | None = None
     kept: bool = False
     reported: tuple[Fold, ...] = ()
 
@@ -80,7 +80,7 @@ class Common:
     api: str
     kept: bool
     per_thread: bool
-    refused: bool
+    refused: Refusal | None
     in_host_function: bool
     by_library: bool = False
 

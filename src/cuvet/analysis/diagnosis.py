@@ -30,7 +30,8 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
         status=call.outcome.status,
         kept=_kept(call, violation),
         signal=call.outcome.signal,
-        refused=call.refused,
+        refused=call.refused is not None,
+        refused_then=None if call.refused == "returned" else call.refused,
         argument=_users_argument(call.entry_point, violation.argument, site.api),
     )
 

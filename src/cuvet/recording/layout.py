@@ -77,6 +77,8 @@ class CallFlag(IntFlag):
     PER_THREAD = 32
     WORK = 64
     REFUSED = 128
+    TRAPPED = 256
+    ENDED_PROCESS = 512
 
 
 class NoteCode(IntEnum):

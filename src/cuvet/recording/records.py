@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,10 @@ _NO_INPUTS: dict[int, bytes] = {}
 """Of all calls without: an empty dictionary for each would be much of the memory of a model."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
 _REFUSED = layout.CallFlag.REFUSED.value
+_TRAPPED = layout.CallFlag.TRAPPED.value
+_ENDED_PROCESS = layout.CallFlag.ENDED_PROCESS.value
+Refusal = Literal["returned", "trapped", "ended"]
+"""What the shim did when it had not made a call: it returned, raised SIGTRAP first, or ended the process."""
 
 
 class Stack(NamedTuple):
@@ -190,9 +194,13 @@ class CallRecord:
         return bool(self.flags & _PER_THREAD)
 
     @property
-    def refused(self) -> bool:
-        """Whether the call was not made, and ``status`` is what the shim answered."""
-        return bool(self.flags & _REFUSED)
+    def refused(self) -> Refusal | None:
+        """None if the call was made. Else ``status`` is what the shim answered."""
+        if not self.flags & _REFUSED:
+            return None
+        if self.flags & _ENDED_PROCESS:
+            return "ended"
+        return "trapped" if self.flags & _TRAPPED else "returned"
 
 
 def decode(record: bytes) -> CallRecord:

@@ -5,7 +5,6 @@ advised (help).
 """
 
 import re
-import signal
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,8 +29,6 @@ SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 PLAIN_WIDTH = 110
 """Columns of explanations and sources when the report does not go to a terminal. Other lines are not wrapped there, so that a
 search in a log finds them whole."""
-_ENDED_BY_PROTECT = 86
-"""The exit code of ``--protect=abort``."""
 _MOST_CALLERS = 3
 _MOST_CONSEQUENCES = 3
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
@@ -355,9 +352,9 @@ def result(finding: Finding, program: Program) -> str:
     if finding.status is None:
         return f"{finding.api} had not returned when the recording ended{by}"
     name = status_name(api_of(finding.api), finding.status)
-    if finding.refused and program.exit_code == _ENDED_BY_PROTECT:
+    if finding.refused_then == "ended":
         return "cuvet did not make the call and ended the process (--protect=abort)"
-    if finding.refused and program.signal == signal.SIGTRAP:
+    if finding.refused_then == "trapped":
         return "cuvet did not make the call and raised SIGTRAP (--protect=trap)"
     if finding.refused:
         return f"cuvet did not make the call (--protect) and returned {name} ({finding.status}) in its place"
