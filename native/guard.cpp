@@ -390,7 +390,8 @@ void close(Thread* thread, const Pages& pages, uint64_t stream) {
         piece->need.store(need, std::memory_order_relaxed);
         changed |= want(piece, need);
     });
-    if (!changed || apply(pages)) return;
+    if (!changed) return;
+    if (apply(pages)) return note_guarded();
     open_between(pages.first, pages.last);
     say_unguarded(thread, "mprotect");
 }

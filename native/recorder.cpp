@@ -52,7 +52,7 @@ struct FileHeader {
     uint32_t chunk_bytes;
     uint32_t pid;
     uint32_t parent;
-    uint32_t flags;
+    std::atomic<uint32_t> flags;
     Clock clock[3];
     std::atomic<uint64_t> newest_sample;
     std::atomic<uint64_t> chunks;
@@ -412,8 +412,7 @@ bool open_recording(bool emulated, bool full, bool accesses) {
     header->chunk_bytes = CHUNK_BYTES;
     header->pid = static_cast<uint32_t>(getpid());
     header->parent = static_cast<uint32_t>(getppid());
-    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0) |
-                    (wants_guard() ? HEADER_GUARDED : 0);
+    header->flags.store((emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0));
     header->clock[0] = read_clock();
     header->catalog = catalog_identity;
     const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
@@ -452,6 +451,11 @@ void expect_sandbox() {
 }
 
 bool is_recording() { return header != nullptr; }
+
+void note_guarded() {
+    if (header && !(header->flags.load(std::memory_order_relaxed) & HEADER_GUARDED))
+        header->flags.fetch_or(HEADER_GUARDED, std::memory_order_relaxed);
+}
 
 bool recording_is_full() { return limit_reached.load(std::memory_order_relaxed); }
 

@@ -244,6 +244,9 @@ void set_device_facts(uint32_t gpus, int32_t driver_version);
 // access memory of the host that CUDA does not know, 2 it can, 0 not known.
 void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability, uint32_t pageable);
 
+// Memory was guarded against the host.
+void note_guarded();
+
 // Exit handlers run.
 void finish_recording();
 // In a forked child: forgets the parent's file.

@@ -385,6 +385,33 @@ def test_a_program_that_fails_is_told_of_system_calls(run) -> None:  # type: ign
     assert any("EFAULT" in hint for hint in ran.report.hints)
 
 
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("return 1;", 1),  # nothing was guarded
+        ("cuStreamSynchronize(stream); return 1;", 1),
+        ("fetch(); kill(getpid(), SIGTERM); pause();", 128 + 15),  # somebody else ended it
+        ("fetch(); return 0;", 0),
+    ],
+)
+def test_others_are_told_nothing_of_system_calls(run, body: str, code: int) -> None:  # type: ignore[no-untyped-def]
+    ran = run(f"int main(void) {{ prepare(); {body} }}")
+    assert (ran.returncode, ran.told, ran.report.hints) == (code, [], ())
+
+
+@pytest.mark.parametrize(("mode", "code", "told"), [("abort", 86, 0), ("refuse", 1, 1)])
+def test_nor_are_those_that_protect_ended(run, mode: str, code: int, told: int) -> None:  # type: ignore[no-untyped-def]
+    """One that went on failed by itself."""
+    source = """int main(void) {
+        prepare();
+        fetch();
+        CHECK(cuStreamSynchronize(stream) == 0 && cuStreamDestroy_v2(stream) == 0);
+        return cuStreamSynchronize(stream) != 0;
+    }"""
+    ran = run(source, "--guard", f"--protect={mode}")
+    assert (ran.returncode, ran.told, len(ran.report.hints)) == (code, [("stream-use-after-destroy", None)], told)
+
+
 def test_memory_that_is_registered_for_reading_stays_as_it_is(run) -> None:  # type: ignore[no-untyped-def]
     ran = run("""
     #include <errno.h>

@@ -20,11 +20,19 @@ MANY_LEFT = 100
 
 
 def hints(
-    recording: Recording, generated: GeneratedCode, model: Model | None, *, nameless: bool, leaks: bool, failed: bool
+    recording: Recording,
+    generated: GeneratedCode,
+    model: Model | None,
+    *,
+    nameless: bool,
+    leaks: bool,
+    failed: bool,
+    by_itself: bool,
 ) -> Iterator[str]:
-    """What would give names and lines to the frames that have none (``nameless``), and what ``--leaks`` would tell."""
+    """What would give names and lines to the frames that have none (``nameless``), and what ``--leaks`` would tell. ``by_itself``: if it
+    failed, nobody else ended it."""
     yield from filter(None, (advice(recording.modules) if nameless else None, generated.hint()))
-    if recording.is_guarded and failed:
+    if recording.is_guarded and failed and by_itself:
         yield "--guard makes system calls on memory that work in flight uses fail with EFAULT: see whether the program fails without it"
     if left_out := {thread: each for thread, each in recording.left_out_so_far().items() if each.calls}:
         yield _left_out(recording, left_out)

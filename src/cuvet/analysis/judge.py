@@ -39,6 +39,8 @@ class Judge:
 
     def __init__(self, findings: Findings, clock: Clock) -> None:
         self.contradicted = 0
+        self.ended = False
+        """Whether cuvet ended the process at a call (``--protect=abort``)."""
         self.failures: list[Failure] = []
         """The first ``MOST_FAILURES`` driver calls that failed, in the order in which they are judged."""
         self.cudnn_failures: list[Failure] = []
@@ -56,6 +58,7 @@ class Judge:
     def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
         """Whether a rule says something about the call, or about its failure. ``record`` has when it was made."""
         outcome = call.outcome
+        self.ended |= call.refused == "ended"
         failed = None if outcome.status in _ORDINARY else outcome.status
         if failed is not None:
             self._note_failure(call, failed, self._clock.ns(record.returned) - call.time_ns)

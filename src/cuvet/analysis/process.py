@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
 
 from cuvet.analysis.calls import Calls, RecordedCall, at, series_of, site_of
 from cuvet.analysis.crashes import Crashes
@@ -36,6 +37,8 @@ from cuvet.sizes import counted, plural
 
 LEAVE_OUT_REPEATS = True
 """A test compares both."""
+ENDED_BY_OTHERS = (SIGHUP, SIGINT, SIGKILL, SIGTERM)
+"""Signals with which a person or another program ends one."""
 MOST_SENTENCES = 100
 MOST_FORKS = 256
 MOST_GPUS = 1024
@@ -270,8 +273,15 @@ class ProcessAnalysis:
     def hints(self, meta: Meta, *, leaks: bool) -> Iterator[str]:
         """What the user can do to be told more about this process."""
         failed = bool(meta.exit_code or meta.signal) and meta.pid == self.recording.pid
-        nameless = self._sites.nameless
-        return hints(self.recording, self.generated, self.model, nameless=nameless, leaks=leaks, failed=failed)
+        return hints(
+            self.recording,
+            self.generated,
+            self.model,
+            nameless=self._sites.nameless,
+            leaks=leaks,
+            failed=failed,
+            by_itself=meta.signal not in ENDED_BY_OTHERS and not self.judge.ended,
+        )
 
     def keep_names(self) -> None:
         """Of code that is in no file, beside the recording."""

@@ -209,7 +209,7 @@ class Recording(SideTables):
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the memory that work in flight uses was guarded."""
+        """Whether any memory that work in flight uses was guarded."""
         return bool(int(self.header["flags"]) & layout.HeaderFlag.GUARDED)
 
     @property
