@@ -239,6 +239,8 @@ void Call::enter() {
     look_at_handles();
     if (entry_point_.flags & COPIES_ARGUMENTS && arguments_matter()) look_at_arguments();
 
+    if (entry_point_.flags & COPIES_ARGUMENTS && records_events(launch_config(entry_point_, words_)))
+        flags_ |= CALL_ORDER;
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
     const bool with_stack = flags_ & placed || other_stream_;
@@ -449,6 +451,19 @@ void Call::store(uint32_t stack) {
     if (!dropped_ && enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
 }
 
+namespace {
+
+// Those of a launch that record an event, as an input behind those of its parameters.
+void write_attributes(uint8_t parameter, const uint64_t* addresses, uint32_t count, char* at) {
+    const InputField field = {parameter, 0, count * ATTRIBUTE_BYTES};
+    memcpy(at, &field, sizeof field);
+    at += sizeof field;
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(at + i * ATTRIBUTE_BYTES, reinterpret_cast<const void*>(addresses[i]), ATTRIBUTE_BYTES);
+}
+
+}  // namespace
+
 void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     const uint32_t arguments_bytes = entry_point_.parameter_count * 8u;
     const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
@@ -458,7 +473,12 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     KernelArguments given;
     given.bytes = 0;
     if (record_accesses && gives_arguments(entry_point_)) find_arguments(thread_, entry_point_, words_, &given);
-    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) + given.bytes;
+    uint64_t attributes[MOST_ATTRIBUTES];
+    uint32_t recording = 0;
+    if (entry_point_.flags & COPIES_ARGUMENTS)
+        recording = event_attributes(launch_config(entry_point_, words_), attributes);
+    const uint32_t attribute_bytes = recording ? sizeof(InputField) + recording * ATTRIBUTE_BYTES : 0;
+    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) + given.bytes + attribute_bytes;
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;
     if (dropped_) return;
@@ -482,6 +502,8 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     record->input_bytes = write_inputs(entry_point_, words_, structs_, at += pointers_bytes);
     if (given.bytes) write_arguments(thread_, given, at + record->input_bytes);
     record->input_bytes += given.bytes;
+    if (recording) write_attributes(entry_point_.parameter_count, attributes, recording, at + record->input_bytes);
+    record->input_bytes += attribute_bytes;
     publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
     record_ = record;
     begin_record(named_by(fields), fields.makes_one());

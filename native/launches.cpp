@@ -217,10 +217,48 @@ LaunchShape shape_at(uint64_t config) {
     return shape;
 }
 
-LaunchShape launched_shape(const EntryPoint& entry_point, const uint64_t* words) {
-    uint8_t function = NO_PARAMETER;
+namespace {
+
+// Position of the parameter.
+uint8_t launched_at(const EntryPoint& entry_point) {
     for (const Role& role : roles_before(entry_point))
-        if (role.action == Action::LAUNCHES) function = role.parameter;
+        if (role.action == Action::LAUNCHES) return role.parameter;
+    return NO_PARAMETER;
+}
+
+bool records_event(uint32_t attribute) {
+    for (const uint32_t each : RECORDING_ATTRIBUTES)
+        if (each == attribute) return true;
+    return false;
+}
+
+}  // namespace
+
+uint64_t launch_config(const EntryPoint& entry_point, const uint64_t* words) {
+    return launched_at(entry_point) == 1 ? words[0] : 0;
+}
+
+// What is read is what the driver reads: as many as the config says.
+uint32_t event_attributes(uint64_t config, uint64_t addresses[MOST_ATTRIBUTES]) {
+    Thread* thread = config ? known_thread() : nullptr;
+    if (!thread || !is_readable(thread, config, ATTRIBUTE_COUNT_AT + sizeof(uint32_t))) return 0;
+    const uint64_t told = word_at(config + ATTRIBUTE_COUNT_AT, sizeof(uint32_t));
+    const uint64_t count = told < MOST_ATTRIBUTES ? told : MOST_ATTRIBUTES;
+    const uint64_t first = count ? word_at(config + ATTRIBUTES_AT) : 0;
+    if (!first || !is_readable(thread, first, count * ATTRIBUTE_BYTES)) return 0;
+    uint32_t found = 0;
+    for (uint64_t at = first; at < first + count * ATTRIBUTE_BYTES; at += ATTRIBUTE_BYTES)
+        if (records_event(static_cast<uint32_t>(word_at(at, sizeof(uint32_t))))) addresses[found++] = at;
+    return found;
+}
+
+bool records_events(uint64_t config) {
+    uint64_t addresses[MOST_ATTRIBUTES];
+    return event_attributes(config, addresses) > 0;
+}
+
+LaunchShape launched_shape(const EntryPoint& entry_point, const uint64_t* words) {
+    const uint8_t function = launched_at(entry_point);
     if (function == 1) return shape_at(words[0]);
     LaunchShape shape = {};
     for (int i = 0; !function && i < 3; i++) {

@@ -36,6 +36,15 @@ __attribute__((always_inline)) inline void note_shape(Thread* thread, uint64_t n
 void note_launch(Thread* thread, uint64_t number, uint64_t function, uint64_t stream, uint64_t parameters,
                  uint64_t extra);
 
+// Address of the CUlaunchConfig that a launch has before its function; 0: it has none.
+uint64_t launch_config(const EntryPoint& entry_point, const uint64_t* words);
+
+#include "generated/launch_attributes.inc"
+
+// Addresses of the attributes in the CUlaunchConfig that record an event: how many.
+uint32_t event_attributes(uint64_t config, uint64_t addresses[MOST_ATTRIBUTES]);
+bool records_events(uint64_t config);
+
 // Of a call: its six parameters follow the function, or it has a CUlaunchConfig before it.
 LaunchShape launched_shape(const EntryPoint& entry_point, const uint64_t* words);
 

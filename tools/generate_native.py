@@ -34,6 +34,7 @@ from cuvet.catalog.kinds import (
     NOT_SHARED_BETWEEN_THREADS,
     OF_CONTEXT,
 )
+from cuvet.catalog.launch_attributes import MOST, RECORDING
 from cuvet.catalog.quarantine import FREE_MEMORY, HINDERS, KEPT, RELEASED_BEFORE
 from cuvet.catalog.results import INVALID_CONTEXT, INVALID_HANDLE
 from cuvet.catalog.roles import ENDS
@@ -729,7 +730,12 @@ def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str
     if [fields["action"] for fields in others] != ["LAUNCHES"]:
         return lives_all(before, words), ""
     function, stream = word_named(others[0], words), word_named(streams[0], words)
-    return f"launch_is_quiet({function}, {stream})", f"are_known_to_live(function({function}), {stream})"
+    index = row.entry_point.index
+    silent = f"!records_events({words[index['config']]})" if "config" in index else ""
+    return (
+        all_of(f"launch_is_quiet({function}, {stream})", silent),
+        all_of(f"are_known_to_live(function({function}), {stream})", silent),
+    )
 
 
 def first_words(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
@@ -1017,6 +1023,17 @@ PACKED = {"LaunchPlaceFields"}
 """What does not end on 8 bytes."""
 
 
+def launch_attributes() -> Iterator[str]:
+    """Of a CUlaunchConfig: where its attributes are, and which of them record an event."""
+    found = driver()
+    config, identities = found.structs["CUlaunchConfig"].fields, found.enumerations["CUlaunchAttributeID"]
+    recording = ", ".join(str(identities[name]) for name in RECORDING)
+    yield f"constexpr uint32_t ATTRIBUTES_AT = {config['attrs'][0]}, ATTRIBUTE_COUNT_AT = {config['numAttrs'][0]};"
+    yield f"constexpr uint32_t ATTRIBUTE_BYTES = {found.structs['CUlaunchAttribute'].bytes};"
+    yield f"constexpr uint32_t MOST_ATTRIBUTES = {MOST};"
+    yield f"constexpr uint32_t RECORDING_ATTRIBUTES[] = {{{recording}}};"
+
+
 def layout_numbers() -> Iterator[str]:
     """The recording's, for ``native/recorder.h``."""
     for name in ("HEADER_BYTES", "CHUNK_BYTES", "CHUNK_HEADER_BYTES", "CHUNK_MAGIC", "MOST_GPUS"):
@@ -1097,6 +1114,7 @@ def main() -> None:
     )
     write("kinds_by_address.inc", [f"constexpr Kind KINDS_BY_ADDRESS[] = {{{', '.join(by_address)}}};"])
     sticky = ", ".join(map(str, sorted(STICKY)))
+    write("launch_attributes.inc", launch_attributes())
     write("statuses.inc", ["// After which a context is lost.", f"constexpr uint32_t STICKY[] = {{{sticky}}};"])
     write("protocol.inc", protocol_numbers())
     write("layout.inc", layout_numbers())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from cuvet.findings import Finding
 
 PROGRAM = """
@@ -120,3 +122,61 @@ def test_the_host_is_told_too_what_a_kernel_touches_at_least(cuvet) -> None:
     assert ran.report is not None
     (race,) = ran.report.findings
     assert race.because[0] == "the host touched byte 0 of device-memory#2, the work at least bytes from 0 to 3"
+
+
+WITH_EVENT = """
+from cuvet.catalog import driver
+def launch(memory, *attributes):
+    whole = [driver().pack("CUlaunchAttribute", {"id": number, member: event}) for number, member in attributes]
+    given = cu.host(1024)
+    ctypes.memmove(given, b"".join(whole), 72 * len(whole))
+    values = (ctypes.c_uint64 * 2)(memory, 0)
+    slots = (ctypes.c_uint64 * 2)(ctypes.addressof(values), ctypes.addressof(values) + 8)
+    shape = {f"{what}Dim{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
+    config = cu.struct("CUlaunchConfig", **shape, hStream=a, attrs=given, numAttrs=len(whole))
+    cu.cuLaunchKernelEx(config, kernel, ctypes.addressof(slots), 0)
+import ctypes
+PROGRAMMATIC, COMPLETION = (7, "value.programmaticEvent.event"), (12, "value.launchCompletionEvent.event")
+PRIORITY = (8, "value.priority")
+"""
+
+
+@pytest.mark.parametrize("attributes", ["PROGRAMMATIC", "COMPLETION", "PRIORITY, COMPLETION"])
+@pytest.mark.parametrize("wait", ["cu.cuStreamWaitEvent(b, event, 0)", "cu.cuEventSynchronize(event)"])
+def test_an_event_that_a_launch_records_is_waited_for(cuvet, attributes: str, wait: str) -> None:
+    """It may come before the end of the kernel, and after it."""
+    program = f"{WITH_EVENT}launch(memory, {attributes})\n{wait}\ncu.cuMemsetD8Async(memory, 0, 4096, b)"
+    assert found(cuvet, program) == []
+
+
+def test_other_attributes_record_nothing(cuvet) -> None:
+    program = f"{WITH_EVENT}launch(memory, PRIORITY)\ncu.cuStreamWaitEvent(b, event, 0)\n"
+    (race,) = found(cuvet, f"{program}cu.cuMemsetD8Async(memory, 0, 4096, b)")
+    assert [each.text for each in race.earlier] == ["kernel store on stream#1"]
+
+
+def test_what_comes_after_the_launch_is_told_with_the_launch(cuvet) -> None:
+    program = f"{WITH_EVENT}launch(memory, PROGRAMMATIC)\ncu.launch(kernel, a, memory, 0)\ncu.cuStreamWaitEvent(b, event, 0)\n"
+    (race,) = found(cuvet, f"{program}cu.cuMemsetD8Async(memory, 0, 4096, b)")
+    assert [(each.text, each.site.api) for each in race.earlier] == [
+        ("kernel store on stream#1", "cuLaunchKernel"),
+        ("event#1 is recorded on stream#1", "cuLaunchKernelEx"),
+        ("stream#2 waits for event#1", "cuStreamWaitEvent"),
+    ]
+
+
+def test_a_capture_goes_on_where_a_stream_waits_for_the_event_of_a_launch(cuvet) -> None:
+    found(
+        cuvet,
+        f"""{WITH_EVENT}
+cu.cuStreamBeginCapture(a, 0)
+launch(memory, PROGRAMMATIC)
+cu.cuStreamWaitEvent(b, event, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, b)
+cu.cuEventRecord(event, b)
+cu.cuStreamWaitEvent(a, event, 0)
+graph = cu.cuStreamEndCapture(a)
+assert cu.status == 0
+cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), a)
+assert cu.status == 0""",
+    )

@@ -62,10 +62,11 @@ class Drive:
         pointers: tuple[int, ...] = (),
         context: int | None = None,
         per_thread: bool = False,
+        attributes: bytes = b"",
         **call_fields: Any,
     ) -> Any:
         """``gives`` is the value that the driver writes first, e.g. a handle that it issues again; ``hands_out`` has, by parameter, the
-        handles in the arrays that it writes."""
+        handles in the arrays that it writes; ``attributes`` are those of a launch."""
         given = iter(words)
         args, inputs = [], {}
         for index, parameter in enumerate(entry_point.parameters):
@@ -73,6 +74,8 @@ class Drive:
             if isinstance(word, bytes):
                 inputs[index], word = word, 0x1000 + index
             args.append(word)
+        if attributes:
+            inputs[len(args)] = attributes
         images = [entry_point.index[role.parameter] for role in entry_point.roles if role.verb is Verb.LOADS]
         image = inputs.get(images[0], b"") if images and status else b""
         call = Call(

@@ -604,3 +604,101 @@ def test_an_executable_graph_touches_what_it_was_updated_to(cu: Drive) -> None:
     cu.cuGraphLaunch(executable, a)
     cu.cuMemsetD8Async(memory + 64, 0, 64, b)
     assert said(cu) == []
+
+
+PRIORITY, PROGRAMMATIC, COMPLETION = 8, 7, 12
+
+
+def launch_with(cu: Drive, stream: int, memory: int, *attributes: tuple[int, int]) -> None:
+    """A kernel that is given the memory. Each attribute has a number and, in the place of an event, a word."""
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b""), b"kernel\0")
+    shape = {f"{what}Dim{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
+    config = driver().pack("CUlaunchConfig", {**shape, "hStream": stream, "numAttrs": len(attributes)})
+    given = b"".join(
+        driver().pack("CUlaunchAttribute", {"id": number, "value.programmaticEvent.event": word})
+        for number, word in attributes
+    )
+    cu.cuLaunchKernelEx(
+        config, function, 0, 0, attributes=given, arguments=Arguments(memory.to_bytes(8, "little"), ((0, 8),))
+    )
+
+
+@pytest.mark.parametrize("attribute", [PROGRAMMATIC, COMPLETION])
+def test_work_that_waits_for_an_event_of_a_launch_may_come_after_it(cu: Drive, attribute: int) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAllocAsync(4096, a)
+    launch_with(cu, a, memory, (PRIORITY, event), (attribute, event))
+    cu.cuStreamWaitEvent(b, event, 0)
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == []
+    cu.cuMemFreeAsync(memory, b)
+    assert said(cu) == []
+
+
+def test_other_attributes_of_a_launch_order_nothing(cu: Drive) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAlloc(4096)
+    launch_with(cu, a, memory, (PRIORITY, event))
+    cu.cuStreamWaitEvent(b, event, 0)
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == [("race-between-streams", ["cuLaunchKernelEx"])]
+
+
+def test_work_behind_the_launch_is_not_waited_for(cu: Drive) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAlloc(4096)
+    launch_with(cu, a, memory, (PROGRAMMATIC, event))
+    cu.cuMemsetD8Async(memory, 1, 4096, a)
+    cu.cuStreamWaitEvent(b, event, 0)
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == [
+        ("race-between-streams", ["cuMemsetD8Async", "cuLaunchKernelEx", "cuStreamWaitEvent"]),
+    ]
+
+
+def test_an_event_that_a_launch_recorded_again_stands_for_the_launch(cu: Drive) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAlloc(4096)
+    cu.cuEventRecord(event, b)
+    launch_with(cu, a, memory, (COMPLETION, event))
+    cu.cuEventSynchronize(event)
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == []
+
+
+def test_when_the_event_of_a_launch_is_seen_is_not_known(cu: Drive) -> None:
+    """Even long after the kernel has completed (CUDA Driver API, CUlaunchAttributeID)."""
+    cu.model.all_work = True
+    a, event = cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    cu.cuEventRecord(event, a)
+    cu.cuStreamSynchronize(a)
+    cu.cuEventQuery(event)
+    assert cu.prediction is not None and cu.prediction.statuses == (0,)
+    launch_with(cu, a, cu.cuMemAlloc(4096), (PROGRAMMATIC, event))
+    cu.cuStreamSynchronize(a)
+    cu.cuEventQuery(event)
+    assert cu.prediction is not None and cu.prediction.statuses == (0, 600)
+
+
+def test_in_a_capture_the_event_of_a_launch_belongs_to_the_capture(cu: Drive) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAlloc(4096)
+    cu.cuStreamBeginCapture(a, 0)
+    launch_with(cu, a, memory, (PROGRAMMATIC, event))
+    cu.cuStreamWaitEvent(b, event, 0)
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == []
+    cu.cuStreamEndCapture(a)
+    assert cu.status == 904, "b has joined, and was not joined again"
+
+
+def test_an_event_that_is_gone_or_bytes_that_end_too_soon_record_nothing(cu: Drive) -> None:
+    a, b, event = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuEventCreate(2)
+    memory = cu.cuMemAlloc(4096)
+    cu.cuEventDestroy(event)
+    launch_with(cu, a, memory, (PROGRAMMATIC, event))
+    launch_with(cu, a, memory, (PROGRAMMATIC, 0))
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b""), b"kernel\0")
+    cu.cuLaunchKernelEx(b"\1" * 32 + bytes(24), function, 0, 0, status=0, attributes=(7).to_bytes(71, "little"))
+    cu.cuMemsetD8Async(memory, 1, 4096, b)
+    assert said(cu) == [("race-between-streams", ["cuLaunchKernelEx"])]

@@ -193,3 +193,57 @@ def test_a_forked_child_has_places_of_its_own(bench: Bench) -> None:
     body += "cuModuleGetFunction(&function, module, 0); go(function, 1, 2, 3); return 0; } wait(0);"
     run = bench.run(PROGRAM % body)
     assert sorted(len(trace.recording.places) for trace in run.traces)[0] == 1
+
+
+ATTRIBUTES = """
+    struct attribute { uint32_t id, pad; uint64_t event, value[7]; };
+    struct { unsigned grid[3], block[3], shared; uint64_t stream; void *attributes; unsigned count; }
+        config = {{1, 1, 1}, {1, 1, 1}, 0, stream, 0, 0};
+    char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mprotect(page + 4096, 4096, PROT_NONE) == 0);
+    struct attribute *last = (struct attribute *)(page + 4096) - 1, *all = (struct attribute *)page;
+    uint64_t a = 1; int b = 2; void *given[] = {&a, &b, &a};
+    last->id = 7, last->event = 0x7e57;
+    for (int i = 0; i < 20; i++) all[i].id = i == 3 || i == 17 ? 12 : 8, all[i].event = i;
+"""
+
+
+def attributes(bench: Bench, body: str, record: str = "lifecycle") -> list[list[tuple[int, int]]]:
+    """Number and event of the attributes that are stored, of each launch with a CUlaunchConfig that is stored."""
+    run = bench.run(PROGRAM % (ATTRIBUTES + body), CUVET_RECORD=record, NULL_DRIVER_FAIL="cuCtxSynchronize=1")
+    assert run.returncode == 0, run.stderr
+    stored = [call.inputs.get(4, b"") for call in run.trace.named("cuLaunchKernelEx")]
+    assert all(len(data) % 72 == 0 for data in stored)
+    return [
+        [(int.from_bytes(data[at : at + 4], "little"), data[at + 8]) for at in range(0, len(data), 72)]
+        for data in stored
+    ]
+
+
+@pytest.mark.parametrize("record", ["lifecycle", "full", "accesses"])
+def test_a_launch_that_records_events_is_stored_with_them(bench: Bench, record: str) -> None:
+    """As many attributes are read as there are, up to 16."""
+    body = """
+    for (int i = 0; i < 3; i++) {
+        config.attributes = last, config.count = 1;
+        cuLaunchKernelEx(&config, function, given, 0);
+        config.attributes = all, config.count = 20;
+        cuLaunchKernelEx(&config, function, given, 0);
+    }"""
+    assert attributes(bench, body, record) == [[(7, 0x57)], [(12, 3)]] * 3
+
+
+@pytest.mark.parametrize(("record", "stored"), [("lifecycle", 0), ("full", 5)])
+def test_other_launches_are_not(bench: Bench, record: str, stored: int) -> None:
+    body = """
+    go(function, 1, 2, 3);
+    cuLaunchKernelEx(&config, function, given, 0);
+    config.attributes = all, config.count = 3;
+    cuLaunchKernelEx(&config, function, given, 0);
+    config.attributes = last, config.count = 0;
+    cuLaunchKernelEx(&config, function, given, 0);
+    config.attributes = last, config.count = 2;
+    cuLaunchKernelEx(&config, function, given, 0);
+    config.attributes = 0;
+    cuLaunchKernelEx(&config, function, given, 0);"""
+    assert attributes(bench, body, record) == [[]] * stored

@@ -82,7 +82,8 @@ class Call:
     """``args`` holds one word per parameter of the driver entry point (pointers as addresses;
     0 for structs passed by value, whose bytes are in ``inputs``).
 
-    ``inputs`` maps a parameter's index to the bytes it pointed to at entry (structs, strings, arrays);
+    ``inputs`` maps a parameter's index to the bytes it pointed to at entry (structs, strings, arrays), and the one behind the last
+    to the attributes of a launch: all, or those that record an event;
     ``seen`` maps it to the shim's view of the handle; ``pointers`` are the kernel arguments that may be addresses.
     ``context`` is the context current on the thread at entry as the driver told it; None if nobody asked (then
     the model's own view holds). ``per_thread`` says that the call went through a ``_ptsz`` or ``_ptds`` symbol, for which

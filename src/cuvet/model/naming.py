@@ -6,6 +6,7 @@ from functools import cache
 
 from cuvet.catalog import EntryPoint, driver
 from cuvet.catalog.kinds import BY_HANDLE
+from cuvet.catalog.launch_attributes import RECORDING
 from cuvet.catalog.roles import INTRODUCES, Role, Verb
 from cuvet.model.call import Call
 
@@ -56,6 +57,26 @@ def member(call: Call, name: str, field: str) -> int | None:
     parameter = call.entry_point.parameters[index]
     offset, size = _place(parameter.pointee or parameter.type, field)
     return int.from_bytes(data[offset : offset + size], "little") if len(data) >= offset + size else None
+
+
+def events_recorded(call: Call) -> tuple[int, ...]:
+    """The handles of the events that attributes of the launch record."""
+    data = call.inputs.get(len(call.entry_point.parameters), b"")
+    size, members = driver().structs["CUlaunchAttribute"].bytes, _recording()
+    found = []
+    for start in range(0, len(data) - size + 1, size):
+        attribute = data[start : start + size]
+        event = members.get(driver().member("CUlaunchAttribute", attribute, "id"))
+        if event is not None:
+            found.append(driver().member("CUlaunchAttribute", attribute, event))
+    return tuple(found)
+
+
+@cache
+def _recording() -> dict[int, str]:
+    """By the attribute's number: the member that names the event."""
+    numbers = driver().enumerations["CUlaunchAttributeID"]
+    return {numbers[name]: event for name, event in RECORDING.items()}
 
 
 @cache

@@ -53,6 +53,7 @@ class Plan:
     handler: Handler | None
     inputs: tuple[tuple[int, str, int], ...]
     has_arguments: bool
+    has_attributes: bool
     made: tuple[tuple[int, Kind], ...]
     ended: tuple[Role, ...]
     ends_many: bool
@@ -73,6 +74,7 @@ def _plan(number: int, words: int) -> Plan:
         HANDLERS.get(name),
         _inputs(entry_point),
         "kernelParams" in entry_point.index,
+        name == "cuLaunchKernelEx",
         _new_objects(entry_point),
         _destroying(entry_point),
         name in _ENDS_MANY,
@@ -102,6 +104,8 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         if plan.inputs:
             yield from _read_inputs(call, plan.inputs)
         invocation = Invocation(call, thread)
+        if plan.has_attributes:
+            yield from launch.read_attributes(call)
         if plan.has_arguments:
             invocation.arguments = yield from launch.arguments(invocation)
             call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)

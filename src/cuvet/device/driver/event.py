@@ -21,13 +21,18 @@ def cuEventDestroy(call: Invocation) -> None:
 
 
 def _record(call: Invocation) -> Steps[None]:
-    event, queue, timeline = call["hEvent"], call.queue(call["hStream"]), call.process.timeline
+    yield from record(call, call["hEvent"], call.queue(call["hStream"]))
+
+
+def record(call: Invocation, event: int, queue: int) -> Steps[None]:
+    """The event stands for what the queue of the call's stream was given."""
+    timeline = call.process.timeline
     capture = captured(call)
     if capture is not None:
         body = call.process.graphs[captured_graph(call, capture)]
         body.events[event] = body.tips.get(queue, [])
     else:
-        yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", lambda: timeline.record(event, queue)))
+        yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", lambda: timeline.record(event, queue)), queue)
 
 
 cuEventRecord = cuEventRecordWithFlags = _record

@@ -1,6 +1,9 @@
 """Kernel launches: checked and ordered; the kernel itself does not run, but a few of its threads are followed."""
 
+from cuvet.catalog import driver as catalog
+from cuvet.catalog.launch_attributes import MOST
 from cuvet.device import facts
+from cuvet.device.driver.event import record
 from cuvet.device.driver.fault import of_launch
 from cuvet.device.driver.function import Kernel, dynamic_limit
 from cuvet.device.driver.graph import enqueue
@@ -8,6 +11,8 @@ from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read, read_words, require
 from cuvet.device.protocol import Steps
 from cuvet.kernels import Dimensions
+from cuvet.model import Call
+from cuvet.model.naming import events_recorded, member
 
 _BUFFER, _BUFFER_SIZE = 1, 2
 """CU_LAUNCH_PARAM_BUFFER_POINTER and CU_LAUNCH_PARAM_BUFFER_SIZE."""
@@ -35,9 +40,19 @@ def _launch(call: Invocation) -> Steps[None]:
     queue = call.queue(call["hStream"] if "hStream" in call.entry_point.index else member("hStream"))
     call.fault = of_launch(call, kernel, grid, block, timeline.busy(queue))
     yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_KERNEL", lambda: timeline.launch(queue)), queue)
+    for event in events_recorded(call.call):
+        yield from record(call, event, queue)
 
 
 cuLaunchKernel = cuLaunchKernelEx = cuLaunchCooperativeKernel = _launch
+
+
+def read_attributes(call: Call) -> Steps[None]:
+    """Put the attributes of a launch where the model looks for them."""
+    address, count = member(call, "config", "attrs"), member(call, "config", "numAttrs")
+    if address and count:
+        size = catalog().structs["CUlaunchAttribute"].bytes
+        call.inputs[len(call.entry_point.parameters)] = yield from read(address, min(count, MOST) * size)
 
 
 def arguments(call: Invocation) -> Steps[tuple[bytes, ...]]:

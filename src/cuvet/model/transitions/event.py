@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.results import INVALID_HANDLE, NOT_READY, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.naming import events_recorded
 from cuvet.model.objects import DISABLE_TIMING, INTERPROCESS, Event, Stream
+from cuvet.model.order import is_work
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles, returned_by
@@ -30,11 +32,23 @@ def event_of(model: Model, call: Call, role: Role) -> Event | None:
 def record(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """An event recorded on a capturing stream stands for a place in the capture, not for work."""
     event = event_of(model, call, role)
-    if event is None:
-        return
-    stream = model.stream_on(call)
+    if event is not None:
+        _record(model, call, model.stream_on(call), event)
+
+
+@after_roles("cuLaunchKernelEx")
+def record_by_attributes(model: Model, call: Call, outcome: Outcome) -> None:
+    """Such an event can come before the launch has ended, and be seen later (CUDA Driver API, CUlaunchAttributeID). What waits for it may
+    come after the launch all the same (the kernel may trigger the event last): it counts as ordered, so that nothing is accused."""
+    for handle in events_recorded(call):
+        event = model.find(Kind.EVENT, handle)
+        if isinstance(event, Event) and event.alive:
+            _record(model, call, model.stream_on(call), event)
+
+
+def _record(model: Model, call: Call, stream: Stream | None, event: Event) -> None:
     if stream is not None and stream.capture is not None:
-        if parameter(call, "flags") & EXTERNAL:
+        if "flags" in call.entry_point.index and parameter(call, "flags") & EXTERNAL:
             event.external = True
             stream.capture.events.append(event)
         else:
@@ -132,8 +146,10 @@ def of_elapsed_time(model: ModelView, call: Call) -> tuple[int, ...]:
 
 
 def _unfinished(model: ModelView, event: Event) -> Call | None:
-    """The record of the event if the host does not know that it is done; of all streams of a context, it never knows."""
+    """The record of the event if the host does not know that it is done; of all streams of a context, and of a launch that recorded it by
+    an attribute, it never knows."""
     record = event.recorded_by
-    if record is None or (record.position is not None and model.finished(record)):
+    of_launch = record is not None and is_work(record.entry_point)
+    if record is None or (record.position is not None and not of_launch and model.finished(record)):
         return None
     return record
