@@ -9,6 +9,7 @@
 #include "launches.h"
 #include "liveness.h"
 #include "named.h"
+#include "narrow.h"
 #include "process.h"
 #include "protect.h"
 #include "quarantine.h"
@@ -230,8 +231,9 @@ void Call::enter() {
     record_ = nullptr;
     again_ = nullptr;
     origin_ = nullptr;
-    unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
+    unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = awaits_ = false;
     killed_count_ = pointer_count_ = 0;
+    slot_status_ = NOT_RETURNED;
 
     if (entry_point_.flags & COPIES_ARGUMENTS) note_arguments();
     slot_ = fill_slot(thread_, entry_point_, words_, entered_, number_);
@@ -250,6 +252,8 @@ void Call::enter() {
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     if (__builtin_expect(protects(), 0)) decide();
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
+    if (narrows && !(protects() && is_refused()))
+        thread_->awaits = awaits_ = is_to_be_awaited(thread_, entry_point_, stream());
     if (!quarantines) return;
     note_hindrance(entry_point_, words_);
     if (entry_point_.flags & CHANGES_CURRENT) context_may_end();
@@ -588,9 +592,26 @@ uint32_t Call::leave(uint32_t status) {
     if (!thread_ || thread_->busy) return status;  // busy: this is the child of a callback that forked
     {
         const Busy busy(thread_);
+        if (__builtin_expect(awaits_, 0)) status = wait_for_work(status);
         finish(status);
     }
     if (--thread_->depth == 0 && thread_->retired_count) release_retired(thread_);
+    return status;
+}
+
+// What the program is told of a launch whose work lost the context. The emulated device tells it itself.
+__attribute__((noinline)) uint32_t Call::wait_for_work(uint32_t status) {
+    thread_->awaits = false;
+    const bool told = is_emulated() && is_sticky(status);
+    if (status != SUCCESS && !told) return status;
+    if (!told) status = await_work(thread_, stream());
+    if (!is_sticky(status)) {
+        if (status == SUCCESS) slot_status_ = AWAITED;
+        return SUCCESS;
+    }
+    slot_status_ = SUCCESS;
+    flags_ |= CALL_AWAITED;
+    if (record_) record_->flags |= CALL_AWAITED;
     return status;
 }
 
@@ -625,7 +646,7 @@ bool Call::has_failed(uint32_t status) const {
 }
 
 void Call::finish(uint32_t status) {
-    if (slot_->number == number_) slot_->status = status;
+    if (slot_->number == number_) slot_->status = slot_status_ == NOT_RETURNED ? status : slot_status_;
     if (entry_point_.flags & CHANGES_CURRENT) thread_->context_known = false;
     if (quarantines && entry_point_.flags & CHANGES_CURRENT) context_has_ended();
     if (status == SUCCESS) {

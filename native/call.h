@@ -54,6 +54,7 @@ class Call {
     void store_whole(const Fields& fields, uint32_t stack, uint64_t key);
     bool store_again(const Fields& fields, uint32_t stack, uint64_t key);
     void begin_record(const Subject& named, bool makes);
+    uint32_t wait_for_work(uint32_t status);
     void finish(uint32_t status);
     void note_ends();
     void decide();
@@ -90,14 +91,16 @@ class Call {
     uint32_t named_before_;  // how many subjects were named in the chunk
     uint64_t entered_;
     uint64_t number_;
-    uint32_t refusal_;     // while protects(): the status to answer in the driver's place, or ASK
-    uint16_t flags_;       // of the record
-    bool untold_;          // objects that it creates are not stored
-    bool unknown_handle_;  // one whose creation was not seen
-    bool new_object_;      // RETURNS handed out one that was not known
-    bool first_record_;    // the event was not recorded before
-    bool dropped_;         // there was no room for the record
-    bool other_stream_;    // stream-ordered memory is used on another stream than before
+    uint32_t slot_status_;  // what the flight recorder says if its work was waited for
+    uint32_t refusal_;      // while protects(): the status to answer in the driver's place, or ASK
+    uint16_t flags_;        // of the record
+    bool untold_;           // objects that it creates are not stored
+    bool unknown_handle_;   // one whose creation was not seen
+    bool new_object_;       // RETURNS handed out one that was not known
+    bool first_record_;     // the event was not recorded before
+    bool dropped_;          // there was no room for the record
+    bool awaits_;           // its work will be waited for: see narrow.h
+    bool other_stream_;     // stream-ordered memory is used on another stream than before
     uint8_t killed_count_;
     uint8_t pointer_count_;
     struct {
@@ -116,6 +119,12 @@ inline bool arguments_matter() { return hot.stream_ordered_memory_exists.load(st
 // Elsewhere records, waits and synchronisations, which programs make by the million, are not worth their bytes.
 inline bool order_matters() {
     return hot.work_recorded.load(std::memory_order_relaxed) || hot.captures.load(std::memory_order_relaxed) > 0;
+}
+
+// Whether the driver makes the call in the middle of another (a profiler's callback).
+inline bool is_inside_another(const Thread* thread) {
+    const uint32_t outer = thread->library_call ? 2 : 1;
+    return thread->depth > outer;
 }
 
 // The context that is current on this thread, as the driver tells; 0 none.

@@ -16,6 +16,7 @@
 #include "driver.h"
 #include "guard.h"
 #include "launches.h"
+#include "narrow.h"
 #include "protect.h"
 #include "python_frames.h"
 #include "quarantine.h"
@@ -87,6 +88,7 @@ void after_fork_in_child() {
     forget_recording();
     forget_stacks();
     forget_launches();
+    forget_narrowing();
     inherited.store(initialised.load());
     if (initialised.load()) stop_protecting();
     let_quiet_calls_pass(false);
@@ -274,7 +276,10 @@ void start() {
         start_recording(found == Mode::EMULATED);
         hot.thread_offset.store(offset_of_current_thread(), std::memory_order_relaxed);
         let_quiet_calls_pass(found == Mode::REAL && !record_everything);
-        if (is_recording() && found != Mode::NO_DRIVER) start_quarantine(found == Mode::EMULATED);
+        if (is_recording() && found != Mode::NO_DRIVER) {
+            start_quarantine(found == Mode::EMULATED);
+            start_narrowing();
+        }
         mode.store(found, std::memory_order_release);
     }
     pthread_mutex_unlock(&start_lock);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "call.h"
 #include "inputs.h"
 #include "liveness.h"
 #include "named.h"
@@ -36,13 +37,6 @@ std::atomic<uint64_t> unseen_kinds;
 uint64_t bit_of(Kind kind) { return uint64_t{1} << static_cast<int>(kind); }
 
 bool was_seen(Kind kind) { return !(unseen_kinds.load(std::memory_order_relaxed) & bit_of(kind)); }
-
-// In a call that the driver makes in the middle of another (a profiler's callback) the other may have handed out a
-// value that the shim learns when it returns.
-bool is_inside_another(const Thread* thread) {
-    const uint32_t outer = thread->library_call ? 2 : 1;
-    return thread->depth > outer;
-}
 
 bool holds(Thread* thread, const Deadly& deadly, uint64_t word) {
     if (!deadly.when_values) return true;
@@ -120,6 +114,7 @@ void stop_protecting() { is_protecting.store(false); }
 void note_unseen(Kind kind) { unseen_kinds.fetch_or(bit_of(kind), std::memory_order_relaxed); }
 
 uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words) {
+    // The other may have handed out a value that the shim learns when it returns.
     if (is_inside_another(thread)) return ASK;
     for (int i = 0; i < entry_point.deadly_count; i++) {
         const Deadly& deadly = entry_point.deadly[i];

@@ -22,6 +22,7 @@
 #include "guard.h"
 #include "inputs.h"
 #include "libraries.h"
+#include "narrow.h"
 #include "notices.h"
 #include "own_files.h"
 
@@ -412,7 +413,8 @@ bool open_recording(bool emulated, bool full, bool accesses) {
     header->chunk_bytes = CHUNK_BYTES;
     header->pid = static_cast<uint32_t>(getpid());
     header->parent = static_cast<uint32_t>(getppid());
-    header->flags.store((emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0));
+    header->flags.store((emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0) | (accesses ? HEADER_ACCESSES : 0) |
+                        (wants_narrowing_from_the_first() ? HEADER_NARROWED : 0));
     header->clock[0] = read_clock();
     header->catalog = catalog_identity;
     const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);

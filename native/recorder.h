@@ -91,6 +91,7 @@ struct Thread {
     uint32_t id;
     bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool context_known;
+    bool awaits;            // the work of the driver's call that it makes will be waited for: see narrow.h
     uint32_t depth;         // calls entered and not returned
     uint32_t library_call;  // number of the library's symbol that the thread is inside, and 1; 0 none
     uint64_t calls;

@@ -1011,6 +1011,7 @@ def protocol_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t FORESEEN_CALL = {protocol.FORESEEN_CALL:#x};"
     yield f"constexpr uint16_t PER_THREAD_SYMBOL = {protocol.PER_THREAD_SYMBOL};"
     yield f"constexpr uint16_t OWN_QUESTION = {protocol.OWN_QUESTION};"
+    yield f"constexpr uint16_t AWAITED_CALL = {protocol.AWAITED_CALL};"
     yield enumeration(protocol.MessageKind, "uint8_t")
     yield enumeration(protocol.Op, "uint8_t")
     yield enumeration(protocol.Access, "uint64_t")
@@ -1044,6 +1045,7 @@ def layout_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t FORMAT_VERSION = {layout.VERSION};"
     yield f'constexpr char MAGIC[] = "{layout.MAGIC.decode()}";'
     yield f"constexpr uint32_t NOT_RETURNED = {layout.PENDING};"
+    yield f"constexpr uint32_t AWAITED = {layout.AWAITED};"
     yield f"constexpr uint64_t NOT_ASKED = {layout.NOT_ASKED}u;"
     yield f"constexpr uint16_t OBJECT_ALIVE = {layout.OBJECT_ALIVE}, OBJECT_KNOWN = {layout.OBJECT_KNOWN};"
     yield f"constexpr uint16_t OBJECT_KEPT = {layout.OBJECT_KEPT};"

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "call.h"
 #include "emulated/host_functions.h"
 #include "emulated/memory.h"
 #include "emulated/wire.h"
@@ -360,7 +361,9 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
         }
     }
     const MessageKind kind = library ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;
-    const int flags = (per_thread ? PER_THREAD_SYMBOL : 0) | (own_question ? OWN_QUESTION : 0);
+    const bool awaited = !own_question && cuvet::current_thread && cuvet::current_thread->awaits;
+    const int flags =
+        (per_thread ? PER_THREAD_SYMBOL : 0) | (own_question ? OWN_QUESTION : 0) | (awaited ? AWAITED_CALL : 0);
     return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, static_cast<uint16_t>(flags));
 }
 

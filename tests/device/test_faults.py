@@ -27,12 +27,12 @@ def program() -> Path:
 
 
 @pytest.fixture
-def because(program: Path, device: Device, tmp_path: Path) -> Callable[[str], tuple[str, ...]]:
+def because(program: Path, device: Device, tmp_path: Path) -> Callable[..., tuple[str, ...]]:
     """What the report says of the lost context of the case of that name."""
 
-    def said(name: str) -> tuple[str, ...]:
+    def said(name: str, **more: str) -> tuple[str, ...]:
         before = set(device.trace.glob("*.cuvet"))
-        ended = device.run(program, name)
+        ended = device.run(program, name, **more)
         assert ended.returncode == 0, ended.stderr
         (recording,) = set(device.trace.glob("*.cuvet")) - before
         shutil.copy(recording, tmp_path)
@@ -43,12 +43,19 @@ def because(program: Path, device: Device, tmp_path: Path) -> Callable[[str], tu
 
 
 @pytest.mark.parametrize("name", [name for name in TRUTH if name not in NOT_ON_EMULATED])
-def test_the_launch_at_fault_is_named(name: str, because: Callable[[str], tuple[str, ...]]) -> None:
+def test_the_launch_at_fault_is_named(name: str, because: Callable[..., tuple[str, ...]]) -> None:
     found = because(name)
     assert judged(TRUTH[name], found) == ("named" if name in ONLY_NAMED else "right"), found
 
 
-def test_a_launch_by_the_runtime_s_template_is_at_the_user_s_line(because: Callable[[str], tuple[str, ...]]) -> None:
+@pytest.mark.parametrize("name", [name for name in TRUTH if name not in NOT_ON_EMULATED])
+def test_a_launch_that_is_waited_for_is_the_one(name: str, because: Callable[..., tuple[str, ...]]) -> None:
+    found = because(name, CUVET_NARROW="1")
+    assert judged(TRUTH[name], found, narrowed=True) == "right", found
+    assert found[0].startswith("cuvet waited for the work of this launch")
+
+
+def test_a_launch_by_the_runtime_s_template_is_at_the_user_s_line(because: Callable[..., tuple[str, ...]]) -> None:
     found = because("freed_by_config")[1]
     assert "fill<<<(2, 3, 1), (8, 4, 1)>>>" in found
     assert "cuda_runtime.h" not in found

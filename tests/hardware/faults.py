@@ -1,6 +1,7 @@
 """Run each program of ``faults.cu`` under ``cuvet run`` and print its verdict beside the truth. Exit code 1 if a verdict is wrong.
 
-``python tests/hardware/faults.py [--device emulated]``. Needs nvcc and cuBLAS; with a GPU all of them, ``other_device`` with two.
+``python tests/hardware/faults.py [--device emulated] [--narrow]``. Needs nvcc and cuBLAS; with a GPU all of them, ``other_device``
+with two.
 """
 
 from __future__ import annotations
@@ -101,23 +102,27 @@ def verdict_of(because: Sequence[str]) -> str | None:
     return next((line for line in because if line.startswith("verdict: ")), None)
 
 
-def judged(truth: Truth, because: Sequence[str]) -> str:
-    """``right``, ``named`` if the launch is among the candidates, ``not named``, or ``WRONG``."""
+def judged(truth: Truth, because: Sequence[str], *, narrowed: bool = False) -> str:
+    """``right``, ``named`` if the launch is among the candidates, ``not named``, or ``WRONG``. ``narrowed``: each launch was waited for, so
+    that a verdict may know the launch alone."""
     verdict = verdict_of(because)
     if verdict is None:
         named = any(re.match(rf"{truth.kernel}\b", line) for line in because)
         return "named" if named else "not named"
     if not re.match(rf"verdict: {truth.kernel}\b", verdict):
         return "WRONG"
-    return "right" if truth.argument is None or f"argument {truth.argument} =" in verdict else "WRONG"
+    right = (
+        truth.argument is None or f"argument {truth.argument} =" in verdict or (narrowed and "argument " not in verdict)
+    )
+    return "right" if right else "WRONG"
 
 
-def because_of(program: Path, name: str, device: str) -> list[str] | None:
+def because_of(program: Path, name: str, device: str, options: Sequence[str]) -> list[str] | None:
     """What the report says of the lost context; None if the program had none."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "report.json"
         run = ["run", "--device", device, "--trace", f"{folder}/trace", "--format", "json", "--output", str(output)]
-        command = [sys.executable, "-m", "cuvet", *run, "--", str(program), name]
+        command = [sys.executable, "-m", "cuvet", *run, *options, "--", str(program), name]
         subprocess.run(command, timeout=_TIMEOUT_S, check=False, stdout=subprocess.DEVNULL)
         findings = json.loads(output.read_text(encoding="utf-8"))["findings"]
     return next((each["because"] for each in findings if each["name"] == "error-sticky"), None)
@@ -126,6 +131,7 @@ def because_of(program: Path, name: str, device: str) -> list[str] | None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="real", choices=("real", "emulated"))
+    parser.add_argument("--narrow", action="store_true", help="wait for each launch")
     parser.add_argument("--program", type=Path, help="already compiled")
     args = parser.parse_args()
     program = args.program or HERE / "faults"
@@ -134,9 +140,13 @@ def main() -> int:
         subprocess.run(["nvcc", "-g", "-std=c++17", *shared, "-o", str(program), str(HERE / "faults.cu")], check=True)
     wrong = 0
     with ThreadPoolExecutor(_WORKERS) as workers:
-        said_of = list(workers.map(partial(because_of, program, device=args.device), TRUTH))
+        said_of = list(
+            workers.map(
+                partial(because_of, program, device=args.device, options=["--narrow"] if args.narrow else []), TRUTH
+            )
+        )
     for (name, truth), because in zip(TRUTH.items(), said_of, strict=True):
-        said = "no fault" if because is None else judged(truth, because)
+        said = "no fault" if because is None else judged(truth, because, narrowed=args.narrow)
         wrong += said == "WRONG"
         print(f"{said:9} {name}: {truth.kernel}, argument {truth.argument}")
         for line in (because or ())[1:3]:

@@ -6,6 +6,8 @@ Creating calls hand out addresses that are re-issued as soon as they are destroy
 * ``NULL_DRIVER_FAIL``: ``cuMemHostRegister_v2=712,…``: statuses to answer;
 * ``NULL_DRIVER_FAIL_ONCE``: the same, each time but the second, fourth …;
 * ``NULL_DRIVER_STRICT``: abort when something is destroyed that does not live;
+* ``NULL_DRIVER_LOSE``: number of a launch, after which all calls return 700, as after a kernel that used an address without memory;
+* ``NULL_DRIVER_CAPTURING``: all streams say that they capture;
 * ``NULL_DRIVER_SIGNAL``: ``cuStreamSynchronize=11,…``: signals to raise inside the call.
 """
 
@@ -33,11 +35,14 @@ static unsigned freed_count;
 static char lock;
 static __thread uint64_t current_context;
 static __thread uint64_t pushed_over;
+static __thread uint32_t capture_mode;
 static uint64_t primary_context;
 static int log_file = -2;
 static const char *failing, *failing_once, *signalling;
 static char strict;
 static unsigned failures;
+static unsigned to_lose, launched;
+static char lost;
 
 static void acquire(void) { while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {} }
 static void release(void) { __atomic_clear(&lock, __ATOMIC_RELEASE); }
@@ -64,6 +69,7 @@ static void start(void) {
     failing_once = getenv("NULL_DRIVER_FAIL_ONCE");
     signalling = getenv("NULL_DRIVER_SIGNAL");
     strict = getenv("NULL_DRIVER_STRICT") != 0;
+    to_lose = getenv("NULL_DRIVER_LOSE") ? atoi(getenv("NULL_DRIVER_LOSE")) : 0;
     log_file = path ? dup(fileno(fopen(path, "a"))) : -1;
 }
 
@@ -85,6 +91,9 @@ static uint32_t called(const char *name, int count, const uint64_t *words, int b
         if (write(log_file, line, used) < 0) abort();
     }
     if (signalling) { int number = setting(signalling, name); if (number) raise(number); }
+    if (lost) return 700;
+    if (to_lose && (!strncmp(name, "cuLaunchKernel", 14) || !strncmp(name, "cuGraphLaunch", 13)))
+        lost = __atomic_add_fetch(&launched, 1, __ATOMIC_RELAXED) == to_lose;
     const int once = failing_once ? setting(failing_once, name) : 0;
     if (once && __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED) % 2 == 0) return once;
     return failing ? setting(failing, name) : 0;
@@ -101,6 +110,8 @@ BODIES = {
     "cuCtxPushCurrent_v2": "if (!status) { pushed_over = current_context; current_context = words[0]; }",
     "cuCtxPopCurrent_v2": "if (!status) { put(words[0], 8, current_context); current_context = pushed_over; pushed_over = 0; }",
     "cuMemGetInfo_v2": "if (!status) { put(words[0], 8, 1ull << 30); put(words[1], 8, 80ull << 30); }",
+    "cuStreamIsCapturing": 'if (!status) put(words[1], 4, getenv("NULL_DRIVER_CAPTURING") != 0);',
+    "cuThreadExchangeStreamCaptureMode": "uint32_t mode = *(uint32_t *)words[0]; put(words[0], 4, capture_mode); capture_mode = mode;",
     "cuStreamGetCtx": "if (!status) put(words[1], 8, current_context);",
     "cuDevicePrimaryCtxRetain": "if (!primary_context) primary_context = create(); put(words[0], 8, primary_context);",
     "cuDeviceGetCount": "put(words[0], 4, 1);",

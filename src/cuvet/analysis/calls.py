@@ -143,6 +143,7 @@ class Calls:
         call = self._call(record, entry_point, known)
         if (call.thread, call.number) in self._recording.launches:
             call.launches, call.more_launches = self._launches_before(model, call, known)
+            call.awaited = record.awaited
         if record.status is None:
             call.outcome.signal = self._signal_in(record, death, call)
         return call
@@ -225,7 +226,7 @@ class Calls:
         launches = tuple(self._launch(model, launched) for found in each for launched in found.launches)
         told = {ring.thread for ring in rings}
         more = any(found.more for found in each) or not self._recording.calls_of_thread.keys() <= told
-        return launches, more
+        return launches, more and not self._recording.awaits_all
 
     def _launch(self, model: Model, launched: Launched) -> Launch:
         function = self._function(model, launched)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DEFAULT_BOUND, LEAST_BOUND, MOST_BOUND = 256 << 20, 1 << 20, 1 << 40
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
 MOST_QUARANTINE = 1 << 40
+_MOST_DIGITS = 18
+"""Of a number that the shim reads."""
 NAME = "run"
 HELP = "Run a program and report its mistakes with CUDA."
 EPILOG = """examples:
@@ -24,6 +26,7 @@ EPILOG = """examples:
   cuvet run --device emulated --devices 2 -- python train.py
   cuvet run --device emulated --device-memory 80GiB -- ./program
   cuvet run --protect -- ./program                              goes on where the driver would die
+  cuvet run --narrow -- ./program                               names the launch that a fault comes from
   cuvet run --fail-on warning --require-cuda -- make test       for CI
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
   mpirun -n 4 cuvet run --trace rec.%r --output report.%r -- ./program
@@ -101,6 +104,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "does so by itself (default: off)",
     )
     parser.add_argument(
+        "--narrow",
+        type=_first_launch,
+        nargs="?",
+        const=1,
+        metavar="N",
+        help="wait for each launch, from the N-th on (default: all), so that a fault of a kernel is reported at the launch that did it; "
+        "the program is slower, as with CUDA_LAUNCH_BLOCKING=1",
+    )
+    parser.add_argument(
         "--stacks",
         choices=("all", "created", "none"),
         default="all",
@@ -167,6 +179,15 @@ def _protection(text: str) -> str:
             f"{text or repr(text)} is no MODE ({', '.join(PROTECTION)}); to run a program write: --protect -- PROGRAM ARGS…"
         )
     return text
+
+
+def _first_launch(text: str) -> int:
+    """A number. What follows ``--narrow`` without ``--`` between is taken for one: then it says what to write."""
+    if not text.isdecimal() or not int(text[:_MOST_DIGITS]) >= 1 or len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(
+            f"{text or repr(text)} is no number of a launch; to run a program write: --narrow -- PROGRAM ARGS…"
+        )
+    return int(text)
 
 
 def _quarantine(text: str) -> str:

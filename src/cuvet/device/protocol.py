@@ -18,7 +18,7 @@ UNANSWERED, FORESEEN, AWAKE = 1, 2, 4
 """Flags of a command."""
 FORESEEN_CALL = 1 << 31
 """Of the number of a call that is foreseen, which counts such calls of the connection from 0."""
-PER_THREAD_SYMBOL, OWN_QUESTION = 1, 2
+PER_THREAD_SYMBOL, OWN_QUESTION, AWAITED_CALL = 1, 2, 4
 """Flags of a driver call."""
 
 _COMMANDS = tuple(struct.Struct(f"<IBBHI{count}Q") for count in range(MOST_OPERANDS + 1))
@@ -163,7 +163,8 @@ class Request(NamedTuple):
 
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
     was called and by which major version of the runtime library. ``library``: it is a call of cuDNN, cuBLAS or another library, by its id
-    in recordings. ``own_question``: the shim asks the driver for itself.
+    in recordings. ``own_question``: the shim asks the driver for itself. ``awaited``: the shim waits for the work of the call, as if the
+    call did so itself.
     """
 
     runtime: bool
@@ -175,6 +176,7 @@ class Request(NamedTuple):
     structs: Mapping[int, bytes] = _NO_STRUCTS
     library: bool = False
     own_question: bool = False
+    awaited: bool = False
 
 
 Steps = Generator[Command, Answer, Result]
@@ -222,7 +224,8 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
     structs = _decode_structs(message, position) if position < len(message) else _NO_STRUCTS
     per_thread = flags & PER_THREAD_SYMBOL != 0
     if kind == _DRIVER_CALL:
-        return Request(False, number, values, per_thread, 0, 0, structs, False, flags & OWN_QUESTION != 0)
+        asks, awaited = flags & OWN_QUESTION != 0, flags & AWAITED_CALL != 0
+        return Request(False, number, values, per_thread, 0, 0, structs, False, asks, awaited)
     library = kind == _LIBRARY_CALL
     return Request(not library, number, values, per_thread, flags >> 1 & 0x7F, flags >> 8, structs, library)
 

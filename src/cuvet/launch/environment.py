@@ -61,6 +61,7 @@ def for_program(
     guard: bool = False,
     protect: str | None = None,
     quarantine: str = "",
+    narrow: int | None = None,
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -82,6 +83,7 @@ def for_program(
     environment |= {"CUVET_GUARD": "1"} if guard else {}
     environment |= {PROTECT: protect} if protect else {}
     environment |= {"CUVET_QUARANTINE": quarantine} if quarantine else {}
+    environment |= {"CUVET_NARROW": str(narrow)} if narrow else {}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

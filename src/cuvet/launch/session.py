@@ -114,6 +114,7 @@ def _run(
             guard=args.guard,
             protect=args.protect,
             quarantine=args.quarantine,
+            narrow=args.narrow,
             stacks=args.stacks,
             driver=None if emulated else found.path,
             device=device.variables if device else None,

@@ -129,6 +129,9 @@ class Call:
     launches: tuple[Launch, ...] = ()
     """Of a call that told that a context was lost: what its process had launched before, without what the launching thread has
     synchronised with since; oldest first for each thread."""
+    awaited: bool = False
+    """Of such a call: it is a launch that the driver accepted, and told when the shim had waited for its work. What its stream had before
+    was done."""
     more_launches: bool = False
     """There may be others before these: of threads that ended, of graphs, or too long ago."""
     like: Hashable | None = None

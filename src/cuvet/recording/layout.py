@@ -18,6 +18,8 @@ CHUNK_HEADER_BYTES = 64
 CHUNK_MAGIC = 0x4B4E4843
 PENDING = 0xFFFFFFFF
 """Status of a call that has not returned."""
+AWAITED = 0xFFFFFFFE
+"""Status in a flight recorder: it succeeded, and so did its work, for which the shim has waited."""
 LAST_ERA = 0xFFFF
 """Of a stack or file: this one or a later one."""
 NOT_ASKED = 0xFFFFFFFFFFFFFFFF
@@ -29,6 +31,7 @@ class HeaderFlag(IntFlag):
     FULL = 2
     ACCESSES = 4
     GUARDED = 8
+    NARROWED = 16
 
 
 class End(IntEnum):
@@ -79,6 +82,7 @@ class CallFlag(IntFlag):
     REFUSED = 128
     TRAPPED = 256
     ENDED_PROCESS = 512
+    AWAITED = 1024
 
 
 class NoteCode(IntEnum):
@@ -86,6 +90,7 @@ class NoteCode(IntEnum):
     LIMIT = 2
     INHERITED_CONTEXT = 3
     UNGUARDED = 4
+    NOT_AWAITED = 5
 
 
 MOST_GPUS = 64

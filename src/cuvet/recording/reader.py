@@ -213,6 +213,12 @@ class Recording(SideTables):
         return bool(int(self.header["flags"]) & layout.HeaderFlag.GUARDED)
 
     @property
+    def awaits_all(self) -> bool:
+        """Whether the shim waited for the work of each launch."""
+        stopped = any(note.code == layout.NoteCode.NOT_AWAITED for note in self.notes)
+        return bool(int(self.header["flags"]) & layout.HeaderFlag.NARROWED) and not stopped
+
+    @property
     def gpu_memory(self) -> int:
         """Bytes of the largest GPU; 0 if unknown."""
         return int(self.header["gpu"]["memory"].max())

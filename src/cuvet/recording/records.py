@@ -20,6 +20,7 @@ _PER_THREAD = layout.CallFlag.PER_THREAD.value
 _REFUSED = layout.CallFlag.REFUSED.value
 _TRAPPED = layout.CallFlag.TRAPPED.value
 _ENDED_PROCESS = layout.CallFlag.ENDED_PROCESS.value
+_AWAITED = layout.CallFlag.AWAITED.value
 Refusal = Literal["returned", "trapped", "ended"]
 """What the shim did when it had not made a call: it returned, raised SIGTRAP first, or ended the process."""
 
@@ -201,6 +202,11 @@ class CallRecord:
         if self.flags & _ENDED_PROCESS:
             return "ended"
         return "trapped" if self.flags & _TRAPPED else "returned"
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the driver accepted the call, and ``status`` is how its work ended, for which the shim waited."""
+        return bool(self.flags & _AWAITED)
 
 
 def decode(record: bytes) -> CallRecord:

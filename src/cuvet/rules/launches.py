@@ -11,6 +11,9 @@ from cuvet.rules.faults import Suspicion, Suspicions, may_leave_out
 MOST_SUSPECTS, MOST_OTHERS, MOST_POINTERS = 6, 4, 4
 _MOST_NAME = 120
 _ILLEGAL_ADDRESS = 700
+_AWAITED = (
+    "cuvet waited for the work of each launch (--narrow): what was launched before this one had ended without an error"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,12 @@ def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Obj
     suspicions = Suspicions(context, model)
     sorts = _sorts(context, model, suspicions)
     suspects, others = ([each for each in sorts if bool(each.wrong) is wrong] for wrong in (True, False))
-    verdict = _verdict(context, suspects, others)
+    awaited = _awaited(context, sorts)
+    verdict = awaited or _verdict(context, suspects, others)
     if verdict is not None:
         lines = [f"verdict: {verdict.line}", *_pointers(verdict, suspicions)]
-        more = sum(len(each.launches) for each in others)
+        more = sum(len(each.launches) for each in others if each is not verdict)
+        lines += [_AWAITED] if verdict is awaited else []
         lines += [f"the other launches that were not waited for ({more:,}) have no such argument"] if more else []
         return tuple(lines), _objects([verdict])
     listed = [*suspects[:MOST_SUSPECTS], *others[:MOST_OTHERS]]
@@ -47,6 +52,20 @@ def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Obj
 
 def _objects(sorts: Iterable[Sort]) -> tuple[Object, ...]:
     return tuple(dict.fromkeys(wrong.object for each in sorts for wrong in each.wrong if wrong.object))
+
+
+def _awaited(context: Context, sorts: list[Sort]) -> Sort | None:
+    """The launch that lost the context, if it told that itself and no other can have run meanwhile."""
+    error = context.error
+    if error is None or error.more_launches or [len(each.launches) for each in sorts] != [1]:
+        return None
+    return sorts[0] if _has_told(sorts[0].launches[0], context) else None
+
+
+def _has_told(launch: Launch, context: Context) -> bool:
+    """Whether it is the launch that told that the context was lost."""
+    error = context.error
+    return error is not None and error.awaited and (launch.thread, launch.number) == (error.thread, error.number)
 
 
 def _verdict(context: Context, suspects: list[Sort], others: list[Sort]) -> Sort | None:
@@ -102,6 +121,8 @@ def _unwaited(launches: Sequence[Launch], context: Context, model: ModelView) ->
     alike = all((each.grid, each.block) == (first.grid, first.block) for each in launches)
     times = f", {count:,} times" if count > 1 else ""
     name = _name(first, context, model, shaped=alike)
+    if _has_told(first, context):
+        return name
     return f"{name} was launched before{times}; its thread has synchronised neither context nor stream since"
 
 

@@ -109,12 +109,12 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         if plan.has_arguments:
             invocation.arguments = yield from launch.arguments(invocation)
             call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)
-        return (yield from _carry_out(invocation, plan, handler, request.own_question))
+        return (yield from _carry_out(invocation, plan, handler, request))
     except BadAddress:
         return status.INVALID_VALUE
 
 
-def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, own_question: bool) -> Steps[int]:
+def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Request) -> Steps[int]:
     call, process = invocation.call, invocation.thread.process
     model = process.model
     if model.initialised_before_fork and not plan.works_in_forked_child:
@@ -139,7 +139,7 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, own_questio
     if result == status.OUT_OF_MEMORY:
         yield from _say_full(invocation)
     if result != status.SUCCESS:
-        if not own_question:  # no failure of the program
+        if not request.own_question:  # no failure of the program
             model.observe(call, Outcome(result))
         process.told.learn(invocation, result)
         return result
@@ -152,7 +152,7 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, own_questio
     if plan.ends_many:
         yield from _clean_up(invocation)
     fault.keep(invocation)
-    return fault.shown(invocation)
+    return fault.shown(invocation, awaited=request.awaited)
 
 
 def _touches_graph_memory(invocation: Invocation) -> bool:

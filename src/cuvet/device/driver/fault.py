@@ -156,15 +156,16 @@ def _freed(call: Invocation) -> None:
         call.process.faults.append(use)
 
 
-def shown(call: Invocation) -> int:
-    """The call succeeded, as far as it goes; the error that it returns if the host has thereby waited for a launch that failed."""
+def shown(call: Invocation, *, awaited: bool) -> int:
+    """The call succeeded, as far as it goes; the error that it returns if the host has thereby waited for a launch that failed.
+    ``awaited``: for its own work, and that alone."""
     process, model = call.process, call.model
-    if not process.faults or not _waits(call.entry_point):
+    if not process.faults or not (awaited or _waits(call.entry_point)):
         return status.SUCCESS
     process.faults = [fault for fault in process.faults if fault.context.alive and fault.context.error is None]
     context = model.current_context(call.call)
     for fault in process.faults:
-        if fault.context is context and model.finished(fault.launch):
+        if fault.context is context and (fault.launch is call.call if awaited else model.finished(fault.launch)):
             model.observe(call.call, Outcome(fault.status))
             process.told.learn(call, fault.status)
             return fault.status

@@ -22,6 +22,7 @@ _CAUSES = {
 """Statuses after which a context is lost."""
 
 _DEVICE_UNAVAILABLE = 46
+_AWAITED = "cuvet waited for the work of this launch (--narrow), and the driver told the error then"
 
 
 class ErrorSticky(FailureRule):
@@ -32,8 +33,8 @@ class ErrorSticky(FailureRule):
       is lost, and these calls have no effect.
     instead: The finding names the launch at fault (verdict), if one stands out. Else it names the launches that no synchronisation
       followed. First come those whose arguments are null, point into memory that is freed, of another device or of the host, or beyond
-      the end of memory. If none explains the error, run with CUDA_LAUNCH_BLOCKING=1, which shows the error at its launch, or under
-      compute-sanitizer, which names the access. End the process afterwards.
+      the end of memory. If none explains the error, run with --narrow, which waits for each launch and names the one at fault, or
+      under compute-sanitizer, which names the access. End the process afterwards.
     limits: The host's calls do not show which kernel failed. A verdict needs the kernel's PTX, which is known of what nvcc put into the
       file that launches. A launch is named if it is among the last 256 calls of its thread, with the first thirteen words of its
       arguments. Launches of graphs are not named. A wait counts for the thread that launched, and for a context or a stream, in a
@@ -43,8 +44,8 @@ class ErrorSticky(FailureRule):
     code = "CV901"
     summary = "the context was lost to an error on the device; later failures follow from it"
     help = (
-        "look first at the launches that are named with an argument; CUDA_LAUNCH_BLOCKING=1 makes the error show at "
-        "its launch, and compute-sanitizer names the access; the calls that follow are not at fault"
+        "look first at the launches that are named with an argument; cuvet run --narrow names the one "
+        "at fault, and compute-sanitizer names the access; the calls that follow are not at fault"
     )
     evidence = """
     measured: after an illegal address every call in the context returns 700; after a trap every call returns 719
@@ -112,11 +113,13 @@ def _echo(context: Context, model: ModelView) -> Violation | None:
         return None
     cause = _CAUSES.get(context.error_status, "an error on the device")
     lines, memory = told(context, model)
+    awaited = context.error.awaited
+    when = "by the end of" if awaited else "before"
     return ErrorSticky.broken(
-        f"{cause} before this call ({status_name('driver', context.error_status)}); {context.name} is lost",
+        f"{cause} {when} this call ({status_name('driver', context.error_status)}); {context.name} is lost",
         context,
         *memory,
-        because=("work that was enqueued earlier failed; this call only reports it", *lines),
+        because=(_AWAITED if awaited else "work that was enqueued earlier failed; this call only reports it", *lines),
         outcomes=(context.error_status,),
         culprit=context.error,
     )
