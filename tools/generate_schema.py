@@ -18,6 +18,7 @@ from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
 from cuvet.reports.terminal import SCHEMA_FILE
+from cuvet.reports.whose import DUMP_SCHEMA_FILE
 from cuvet.reports.whose import SCHEMA_FILE as WHOSE_SCHEMA_FILE
 from cuvet.source.tool import report as check
 
@@ -28,6 +29,7 @@ SCHEMAS: dict[Path, tuple[type[msgspec.Struct], str]] = {
     INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
     DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),
     WHOSE_SCHEMA_FILE: (whose.Whose, whose.SCHEMA),
+    DUMP_SCHEMA_FILE: (whose.WhoseOfDump, whose.DUMP_SCHEMA),
 }
 """File to the type, and the version that it is pinned to."""
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.image.core_dumps import dump
 
 from cuvet.catalog import Kind
 from cuvet.cli import main
@@ -164,3 +165,31 @@ def test_a_recording_that_cannot_be_read_is_told_in_a_line(
         (tmp_path / "1-1.cuvet").write_bytes(content)
     assert main(["who", "10", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_the_kernel_of_a_core_dump_was_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = Thread()
+    recorded(tmp_path, t.setup(), allocated(t), t.call("cuMemFree", AT))
+    (tmp_path / "core.nvcudmp").write_bytes(dump("_Z4copyPKfPf", struct.pack("<QQ", AT + 16, 5), (8, 8)))
+    code, lines = said(capsys, tmp_path / "core.nvcudmp", tmp_path)
+    assert code == 0
+    assert lines[0].startswith(
+        "the GPU core dump core.nvcudmp says: Warp Illegal Address in copy, 176 bytes into its code"
+    )
+    assert lines[1:3] == [
+        "0x7f0000000010: memory covered it 1 time, oldest first",
+        "1. 16 bytes into device-memory#1: 4 KiB at 0x7f0000000000, device 0",
+    ]
+    assert not any("0x5:" in line for line in lines)
+    main(["who", "--format", "json", str(tmp_path / "core.nvcudmp"), str(tmp_path)])
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "cuvet-whose-dump/1"
+    assert [each["address"] for each in told["addresses"]] == ["0x7f0000000010"]
+
+
+def test_a_file_that_is_no_core_dump_is_refused_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = Thread()
+    recorded(tmp_path, t.setup())
+    (tmp_path / "core.nvcudmp").write_bytes(b"\x7fELF and no more")
+    assert main(["who", str(tmp_path / "core.nvcudmp"), str(tmp_path)]) == 2
+    assert "cannot read" in capsys.readouterr().err

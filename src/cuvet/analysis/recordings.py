@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet import CuvetError, __version__
-from cuvet.analysis import cudnn_log, driver_log
+from cuvet.analysis import core_dumps, cudnn_log, driver_log
 from cuvet.analysis.folding import Findings, folded, folded_failures
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.unexplained import told
@@ -68,10 +68,11 @@ class Analysis:
         )
 
     def _with_logs(self) -> tuple[Finding, ...]:
-        """In order, with what the driver and cuDNN logged about their calls."""
+        """In order, with what GPU core dumps have of them, and what the driver and cuDNN logged about their calls."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
-        findings = driver_log.attach(self.directory, self._in_order(), failures)
+        dumped = core_dumps.attach(self.directory, self._in_order(), processes)
+        findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
         return cudnn_log.attach(self.directory, findings, of_cudnn)
 

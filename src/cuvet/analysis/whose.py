@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,12 @@ from cuvet.analysis.calls import Calls, RecordedCall, site_of
 from cuvet.analysis.crashes import Crashes
 from cuvet.catalog import Kind, Verb
 from cuvet.findings import Site, Tool
+from cuvet.image.core_dump import CoreDump, read
+from cuvet.image.errors import ImageError
+from cuvet.image.source import opened
 from cuvet.meta import read_meta
 from cuvet.model import Allocation, Call, Function, HostMemory, Model
+from cuvet.printable import valid
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.launches import Launched, launched
@@ -25,11 +30,16 @@ from cuvet.recording.symbols import demangle
 from cuvet.rules.lifecycle import ending
 
 SCHEMA = "cuvet-whose/1"
+DUMP_SCHEMA = "cuvet-whose-dump/1"
 NEAR = 1 << 20
 """Bytes from an address in which memory beside it is named."""
 _MOST = 1000
 """Memory of a process that is told, and launches."""
 _MOST_NOTES = 20
+_MOST_ADDRESSES = 8
+"""Of a dump: each is a walk through the recording."""
+_LEAST_ADDRESS = 1 << 16
+"""Words below are numbers."""
 
 Memory = Allocation | HostMemory
 
@@ -74,6 +84,28 @@ class Whose(msgspec.Struct, frozen=True, kw_only=True):
     beside: tuple[Life, ...] = ()
     given: tuple[Given, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+class WhoseOfDump(msgspec.Struct, frozen=True, kw_only=True):
+    """``addresses``: words of 8 bytes that the kernels which failed were given."""
+
+    schema: str = DUMP_SCHEMA
+    tool: Tool
+    file: str
+    dump: CoreDump
+    addresses: tuple[Whose, ...] = ()
+
+
+def whose_of_dump(file: Path, directories: Sequence[Path]) -> WhoseOfDump:
+    """CuvetError as ``whose``, and if the file is no GPU core dump."""
+    try:
+        with opened(file) as source:
+            dump = read(source)
+    except (ImageError, OSError) as error:
+        raise CuvetError(f"cannot read {valid(str(file))}: {error}") from error
+    words = dict.fromkeys(value for grid in dump.failed() for _, _, value in grid.words() if value >= _LEAST_ADDRESS)
+    found = tuple(whose(value, directories) for value in islice(words, _MOST_ADDRESSES))
+    return WhoseOfDump(tool=Tool(version=__version__), file=valid(str(file)), dump=dump, addresses=found)
 
 
 def whose(address: int, directories: Sequence[Path]) -> Whose:

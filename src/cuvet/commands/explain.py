@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_LOOKED_UP = 5
 """Addresses of a log: each is a walk through the recording."""
+_ELF = b"\x7fELF"
 NAME = "explain"
 HELP = (
     "Explain an error, a message, a log, a cause or a rule: what it means, what causes it, how to tell, what fixes it."
@@ -76,6 +77,10 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
     if words == "-" or "\n" in words or _is_log(words):
         name = "-" if "\n" in words else valid(words)
         content = _content(words)
+        if content.startswith(_ELF):
+            raise CuvetError(
+                f"{name} is a binary: cuvet who FILE DIR reads a GPU core dump, cuvet inspect FILE device code"
+            )
         faults = _looked_up(device_faults.faults_in(content), args.recording)
         found = explanation.explain_log(name, logs.read(content), faults, everything=args.all)
         if found is None:

@@ -147,6 +147,7 @@ def _run(
     notes = [trace.write_meta(directory, meta)]
     if analysis is not None:
         notes.append(_keep_cudnn_log(analysis, own, started_ns))
+        notes += _keep_core_dumps(analysis, own, started_ns)
     meta = msgspec.structs.replace(meta, notes=(*meta.notes, *filter(None, notes)))
     return _report(args, directory, analysis, meta, ending)
 
@@ -162,6 +163,13 @@ def _keep_cudnn_log(analysis: Analysis, own: dict[str, str], since_ns: int) -> s
 
     processes = (each.recording.pid for each in analysis.processes())
     return cudnn_log.keep(analysis.directory, own, processes, since_ns)
+
+
+def _keep_core_dumps(analysis: Analysis, own: dict[str, str], since_ns: int) -> list[str]:
+    from cuvet.analysis import core_dumps  # start: only for programs that call CUDA
+
+    processes = [each.recording.pid for each in analysis.processes()]
+    return core_dumps.keep(analysis.directory, own, processes, since_ns)
 
 
 def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[str, str]) -> Iterator[str]:

@@ -1,15 +1,19 @@
-"""Whose an address was, for people and as JSON (``cuvet-whose/1``, whose schema is ``whose.schema.json``)."""
+"""Whose an address was, for people and as JSON (``cuvet-whose/1``, whose schema is ``whose.schema.json``); and of those in a GPU core dump
+(``cuvet-whose-dump/1``)."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from cuvet.analysis.whose import Given, Life, Whose
+from cuvet.analysis.core_dumps import described
+from cuvet.analysis.whose import Given, Life, Whose, WhoseOfDump
 from cuvet.findings import Site
 from cuvet.reports import Document
 from cuvet.reports.terminal import console, line, located, place_of
 from cuvet.sizes import binary_size, counted
 
 SCHEMA_FILE = Path(__file__).with_name("whose.schema.json")
+DUMP_SCHEMA_FILE = Path(__file__).with_name("whose_dump.schema.json")
 _MOST = 20
 """Lives, and launches, that are shown."""
 
@@ -21,6 +25,22 @@ def document(found: Whose) -> Document:
             line(output, text)
 
     return Document(found, show)
+
+
+def document_of_dump(found: WhoseOfDump) -> Document:
+    def show(out: object, color: str) -> None:
+        output = console(out, color)  # type: ignore[arg-type]
+        for text in (*described(found.dump, os.path.basename(found.file)), *_given_addresses(found)):
+            line(output, text)
+
+    return Document(found, show)
+
+
+def _given_addresses(found: WhoseOfDump) -> Iterator[str]:
+    if not found.addresses:
+        yield "the kernel was given no address, as far as the dump tells"
+    for each in found.addresses:
+        yield from lines(each)
 
 
 def lines(found: Whose) -> Iterator[str]:

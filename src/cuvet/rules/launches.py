@@ -1,10 +1,12 @@
 """What was launched before a context was lost, in words: a verdict if one launch stands out, else the launches that it can have been."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Context, Launch, ModelView, Object, Stream
+from cuvet.kernels import Dimensions
+from cuvet.model import Context, Launch, ModelView, Object, Stream, Word
 from cuvet.model.view import PER_THREAD
 from cuvet.rules.faults import Suspicion, Suspicions, may_leave_out
 
@@ -25,11 +27,55 @@ class Sort:
     launches: tuple[Launch, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Dumped:
+    """What a GPU core dump has of the kernel that failed: symbol, name, shape, and what it was given: words of 8 bytes by parameter and
+    offset."""
+
+    symbol: str
+    kernel: str
+    grid: Dimensions
+    block: Dimensions
+    words: Mapping[tuple[int, int], int]
+
+
+def told_of_dump(context: Context, model: ModelView, dumped: Dumped) -> tuple[str, ...]:
+    """The verdict on the kernel of which the dump tells, as on the launches that it can have been."""
+    suspicions = Suspicions(context, model)
+    launches = context.error.launches if context.error is not None else ()
+    sorts = _sorts([each for each in launches if _is_dumped(each, dumped)], context, model, suspicions)
+    if len(sorts) == 1:
+        return f"verdict: {_shaped(sorts[0], context, model)}", *_pointers(sorts[0], suspicions)
+    words = tuple(
+        Word(parameter, offset, offset == 0, value, False, 8) for (parameter, offset), value in dumped.words.items()
+    )
+    thread = context.error.thread if context.error is not None else 0
+    grid, block = dumped.grid, dumped.block
+    launch = Launch(dumped.kernel, None, thread, 0, 0, "", words, grid=grid, block=block, symbol=dumped.symbol)
+    sort = Sort(_name(launch, context, model, shaped=True), (), (launch,))
+    places = dict.fromkeys(_name(each, context, model, shaped=True) for found in sorts for each in found.launches)
+    listed = [f"it may be {place}" for place in islice(places, MOST_SUSPECTS)]
+    return f"verdict: {sort.line}", *listed, *_pointers(sort, suspicions)
+
+
+def _is_dumped(launch: Launch, dumped: Dumped) -> bool:
+    """Whether it can be the launch: it has the same kernel and shape, and was given the same, as far as both are known."""
+    same = (launch.symbol, launch.grid, launch.block) == (dumped.symbol, dumped.grid, dumped.block)
+    known = (word for word in launch.words if word.size == 8 and word.value is not None)
+    return same and all(dumped.words.get((word.parameter, word.offset), word.value) == word.value for word in known)
+
+
+def _shaped(sort: Sort, context: Context, model: ModelView) -> str:
+    """The line of launches that are alike, without what else is not known of them."""
+    return sort.line if sort.wrong else _name(sort.launches[0], context, model, shaped=True)
+
+
 def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Object, ...]]:
     """What was launched in the context that was lost: the verdict or the candidates, a line for each sort of launch, and the objects that
     these are about."""
     suspicions = Suspicions(context, model)
-    sorts = _sorts(context, model, suspicions)
+    launches = context.error.launches if context.error is not None else ()
+    sorts = _sorts(launches, context, model, suspicions)
     suspects, others = ([each for each in sorts if bool(each.wrong) is wrong] for wrong in (True, False))
     awaited = _awaited(context, sorts)
     verdict = awaited or _verdict(context, suspects, others)
@@ -97,11 +143,11 @@ def _mistake(sort: Sort) -> object:
     )
 
 
-def _sorts(context: Context, model: ModelView, suspicions: Suspicions) -> list[Sort]:
+def _sorts(launches: Sequence[Launch], context: Context, model: ModelView, suspicions: Suspicions) -> list[Sort]:
     """Those with something wrong are told one by one, as far as they differ; the others by where they were launched."""
     alike: dict[str, list[Launch]] = {}
     what: dict[str, tuple[Suspicion, ...]] = {}
-    for launch in reversed(context.error.launches) if context.error is not None else ():
+    for launch in reversed(launches):
         if not _may_run_in(launch, context, model):
             continue
         wrong = suspicions.of(launch)
@@ -111,8 +157,8 @@ def _sorts(context: Context, model: ModelView, suspicions: Suspicions) -> list[S
         same = alike.setdefault(line, [])
         same.append(launch)
     return [
-        Sort(line if what[line] else _unwaited(launches, context, model), what[line], tuple(launches))
-        for line, launches in alike.items()
+        Sort(line if what[line] else _unwaited(same, context, model), what[line], tuple(same))
+        for line, same in alike.items()
     ]
 
 
