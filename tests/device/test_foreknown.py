@@ -10,7 +10,8 @@ from tests.model import effects, situations
 
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.device.answer import answer
-from cuvet.device.foreknown import follow, leaves_contexts, repeated, request_of
+from cuvet.device.arena import RANGE_BYTES
+from cuvet.device.foreknown import follow, is_certain, leaves_contexts, repeated, request_of
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import FORESEEN, UNANSWERED, Answer, Command, Hello, Op, Request, Steps
 from cuvet.model import Call, Outcome
@@ -20,8 +21,8 @@ CONTEXT = driver()["cuCtxGetCurrent"]
 QUESTION = Request(False, CONTEXT.id, (POINTER,))
 
 
-def call(thread: Thread, name: str, *words: int) -> tuple[int, bytes]:
-    """The status of the call, and what the shim wrote last."""
+def call(thread: Thread, name: str, *words: int, reserved: int = 0) -> tuple[int, bytes]:
+    """The status of the call, and what the shim wrote last. ``reserved``: the address that it answers."""
     steps, written = answer(thread, Request(False, driver()[name].id, words)), b""
     given: Answer | None = None
     while True:
@@ -30,7 +31,7 @@ def call(thread: Thread, name: str, *words: int) -> tuple[int, bytes]:
         except StopIteration as done:
             return done.value, written
         written = command.data if command.op is Op.WRITE else written
-        given = Answer(0, bytes(8))
+        given = Answer(0, reserved.to_bytes(8, "little"))
 
 
 def new_thread(machine: Machine | None = None, number: int = 1) -> Thread:
@@ -183,6 +184,27 @@ def test_what_only_makes_an_object_is_foreseen() -> None:
         "cuCtxCreate",
         "cuModuleLoadData",
     }
+
+
+def test_memory_for_the_device_alone_can_be_set_and_copied() -> None:
+    thread = new_thread()
+    device, managed, host = 0x200000, 0x600000, 0x7000
+    call(thread, "cuMemAlloc", POINTER, 4096, reserved=device)
+    call(thread, "cuMemAllocManaged", POINTER, 4096, 1, reserved=managed)
+
+    def copied(to: int, source: int) -> Command:
+        return Command(Op.COPY, (to, source, 4096, 1, 0, 0))
+
+    assert is_certain(thread, Command(Op.SET, (device, 1, 1, 4096, 1, 0)))
+    assert is_certain(thread, copied(device, device + 4096))
+    assert not is_certain(thread, Command(Op.WRITE, (device,), b"1")), "the host does not reach it"
+    assert not is_certain(thread, Command(Op.SET, (device, 1, 1, RANGE_BYTES + 1, 1, 0))), (
+        "it is longer than what is there"
+    )
+    assert not is_certain(thread, Command(Op.SET, (managed, 1, 1, 4096, 1, 0))), "the program can unmap it"
+    assert not is_certain(thread, copied(device, host))
+    follow(thread, copied(device, host))
+    assert is_certain(thread, copied(device, host))
 
 
 def test_what_leaves_contexts_leaves_the_answer_about_them() -> None:

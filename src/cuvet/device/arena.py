@@ -1,6 +1,6 @@
 """Where allocations lie: blocks of ranges that the shim reserved in the client's address space."""
 
-from bisect import bisect
+from bisect import bisect, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -71,6 +71,8 @@ class Arena:
     def __init__(self, host: bool) -> None:
         self._host = host
         self._shared: list[_Range] = []
+        self._starts: list[int] = []
+        self._by_start: dict[int, _Range] = {}
         self._blocks: dict[int, int] = {}
         self._freed = _Freed(REMEMBERED, 64 << 20)
         self._freed_ranges = _Freed(1024, 1 << 40)
@@ -94,6 +96,8 @@ class Arena:
             start = yield from self._reserve(RANGE_BYTES)
             if start:
                 self._shared.insert(0, _Range(start, RANGE_BYTES, [(0, RANGE_BYTES)]))
+                self._by_start[start] = self._shared[0]
+                insort(self._starts, start)
                 address = self._shared[0].take(rounded) or 0
         return address
 
@@ -105,6 +109,10 @@ class Arena:
         """Whether a block other than those lies in the range, be it partly."""
         blocks = self._blocks.items()
         return any(at < start + size and start < at + length and at not in except_for for at, length in blocks)
+
+    def keeps(self, address: int, size: int) -> bool:
+        """Whether the bytes stay with this process: they are of a range of small blocks, which are not given back."""
+        return self._range_of(address, size) is not None
 
     def free(self, address: int) -> Steps[bool]:
         """False if there is no block at that address."""
@@ -128,5 +136,8 @@ class Arena:
         for address, size in self._freed_ranges.surplus(everything):
             yield Command(Op.RELEASE, (address, size))
 
-    def _range_of(self, address: int) -> _Range | None:
-        return next((found for found in self._shared if found.start <= address < found.start + found.size), None)
+    def _range_of(self, address: int, size: int = 1) -> _Range | None:
+        """The range of small blocks that has these bytes."""
+        before = bisect(self._starts, address)
+        found = self._by_start[self._starts[before - 1]] if before else None
+        return found if found and address + size <= found.start + found.size else None

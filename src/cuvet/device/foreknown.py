@@ -26,6 +26,8 @@ _MOST_PAGES = 1 << 16
 _LONGEST = 64 << 10
 """Bytes of a command whose pages are remembered."""
 _WRITTEN, _FILLED, _COPIED = range(3)
+Use = tuple[int, int, int]
+"""A way in which a command uses memory, the address and how many bytes."""
 _READ, _WRITE, _COPY, _SET, _CALL_HOST, _DRAIN = Op.READ, Op.WRITE, Op.COPY, Op.SET, Op.CALL_HOST, Op.DRAIN
 """A member costs more when it is looked up in its class: each command does so."""
 DONE = Answer(0)
@@ -48,9 +50,17 @@ def answer_to(thread: Thread, command: Command) -> Answer | None:
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
     op, process = command.op, thread.process
-    if (op is not _WRITE and op is not _COPY and op is not _SET) or not process.touched.hold(command):
+    uses = _uses(command)
+    if not uses or not all(_can_be_used(process, use) for use in uses):
         return False
     return op is not _COPY or not any(_is_registered(process, address) for address in command.operands[:2])
+
+
+def _can_be_used(process: ClientProcess, use: Use) -> bool:
+    """Whether a command can use memory that way: the shim's own, of the device, which the program has no way to unmap; or it could
+    before."""
+    way, address, size = use
+    return (way is not _WRITTEN and process.device_memory.keeps(address, size)) or process.touched.hold(use)
 
 
 def request_of(thread: Thread, command: Command) -> Request | None:
@@ -239,9 +249,9 @@ class TouchedPages:
 
     _pages: set[int] = field(default_factory=set)
 
-    def hold(self, command: Command) -> bool:
-        """Whether the command uses these pages only."""
-        pages = _pages_of(command)
+    def hold(self, use: Use) -> bool:
+        """Whether it is of these pages only."""
+        pages = _pages(*use)
         return pages is not None and self._pages.issuperset(pages)
 
     def hold_all(self, pages: frozenset[int]) -> bool:
@@ -265,20 +275,24 @@ class TouchedPages:
             self._pages.difference_update(released)
 
 
-def _pages_of(command: Command) -> list[int] | None:
-    """What stands for the pages that the command uses, each with the way in which; None if it is too long, or another sort of command."""
+def _uses(command: Command) -> tuple[Use, ...]:
     op, operands, data = command
     if op is _WRITE:
-        return _pages(_WRITTEN, operands[0], len(data))
+        return ((_WRITTEN, operands[0], len(data)),)
     if op is _SET:
         _, _, _, row_bytes, rows, pitch = operands
-        return _pages(_FILLED, operands[0], _span(row_bytes, rows, pitch))
+        return ((_FILLED, operands[0], _span(row_bytes, rows, pitch)),)
     if op is _COPY:
         to, source, row_bytes, rows, to_pitch, source_pitch = operands
-        filled = _pages(_FILLED, to, _span(row_bytes, rows, to_pitch))
-        copied = _pages(_COPIED, source, _span(row_bytes, rows, source_pitch))
-        return None if filled is None or copied is None else filled + copied
-    return None
+        filled = (_FILLED, to, _span(row_bytes, rows, to_pitch))
+        return filled, (_COPIED, source, _span(row_bytes, rows, source_pitch))
+    return ()
+
+
+def _pages_of(command: Command) -> list[int] | None:
+    """What stands for the pages that the command uses, each with the way in which; None if it is too long, or another sort of command."""
+    pages = [_pages(*use) for use in _uses(command)]
+    return [page for each in pages for page in each or ()] if pages and None not in pages else None
 
 
 def _span(row_bytes: int, rows: int, pitch: int) -> int:
