@@ -164,10 +164,9 @@ def test_words_are_foreseen_as_the_wrapper_passes_them_on() -> None:
     foreseen = request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, -1, 0x1FF, 1 << 33)))
     assert foreseen == Request(False, set_bytes, (2**64 - 1, 0xFF, 1 << 33))
     assert request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, 0x7000, 1))) is None, "too few words"
-    assert request_of(thread, Command(Op.CALL_DRIVER, (driver()["cuMemFree"].id, 0x7000))) is None
 
 
-def test_what_only_makes_an_object_is_foreseen() -> None:
+def test_what_only_makes_or_ends_an_object_is_foreseen() -> None:
     thread = new_thread()
     foreseen = {
         each.name
@@ -175,14 +174,10 @@ def test_what_only_makes_an_object_is_foreseen() -> None:
         if not each.hot
         and request_of(thread, Command(Op.CALL_DRIVER, (each.id, *(POINTER for _ in each.parameters)))) is not None
     }
-    assert {"cuEventCreate", "cuStreamCreate", "cuMemAlloc", "cuMemAllocAsync"} <= foreseen
-    assert not foreseen & {
-        "cuMemFree",
-        "cuEventDestroy",
-        "cuMemAllocManaged",
-        "cuMemHostAlloc",
-        "cuCtxCreate",
-        "cuModuleLoadData",
+    assert foreseen == {
+        *("cuEventCreate", "cuEventCreateFromEGLSync", "cuEventDestroy"),
+        *("cuStreamCreate", "cuStreamCreateWithPriority", "cuStreamDestroy"),
+        *("cuMemAlloc", "cuMemAllocAsync", "cuMemAllocPitch"),
     }
 
 
@@ -205,6 +200,22 @@ def test_memory_for_the_device_alone_can_be_set_and_copied() -> None:
     assert not is_certain(thread, copied(device, host))
     follow(thread, copied(device, host))
     assert is_certain(thread, copied(device, host))
+
+
+def test_the_end_of_memory_is_foreseen_if_the_host_does_not_reach_it() -> None:
+    thread = new_thread()
+    device, managed = 0x200000, 0x600000
+    call(thread, "cuMemAlloc", POINTER, 512, reserved=device)
+    call(thread, "cuMemAllocManaged", POINTER, 512, 1, reserved=managed)
+
+    def foreseen(address: int) -> bool:
+        return request_of(thread, Command(Op.CALL_DRIVER, (driver()["cuMemFree"].id, address))) is not None
+
+    assert foreseen(device)
+    assert foreseen(0)
+    assert not foreseen(managed)
+    call(thread, "cuMemFree", device)
+    assert not foreseen(device), "it was freed"
 
 
 def test_what_leaves_contexts_leaves_the_answer_about_them() -> None:

@@ -110,6 +110,10 @@ class Arena:
         blocks = self._blocks.items()
         return any(at < start + size and start < at + length and at not in except_for for at, length in blocks)
 
+    def has(self, address: int) -> bool:
+        """Whether a block begins there that was not freed."""
+        return address in self._blocks
+
     def keeps(self, address: int, size: int) -> bool:
         """Whether the bytes stay with this process: they are of a range of small blocks, which are not given back."""
         return self._range_of(address, size) is not None

@@ -65,15 +65,19 @@ def _can_be_used(process: ClientProcess, use: Use) -> bool:
 
 def request_of(thread: Thread, command: Command) -> Request | None:
     """What the shim will ask for when it obeys CALL_DRIVER, if that is known and the call is the same whether it is answered before the
-    shim's wrapper is entered, or inside of it. It is if the function only asks; and if it ends nothing and changes no context, as long as
-    no other thread's calls can come between."""
+    shim's wrapper is entered, or inside of it. It is if the function only asks; and as long as no other thread's calls can come between,
+    if it changes no context and ends at most an event, a stream or memory for the device alone: of memory that the host reaches too, the
+    shim may want whole pages."""
     if _wrapper_may_answer():
         return None
     entry_point, *words = command.operands
     called = driver().entry_points[entry_point]
+    if len(words) != len(called.parameters):
+        return None
     if not _only_asks(entry_point) and (len(thread.process.threads) > 1 or not _is_quiet(called)):
         return None
-    if len(words) != len(called.parameters):
+    freed = _freed(called)
+    if freed is not None and words[freed] and not thread.process.device_memory.has(words[freed]):
         return None
     return Request(False, entry_point, tuple(map(_passed, called.parameters, words)))
 
@@ -84,22 +88,29 @@ def _wrapper_may_answer() -> bool:
     return bool(os.environ.get("CUVET_PROTECT"))
 
 
-_MADE = frozenset({Kind.EVENT, Kind.STREAM, Kind.MEMORY})
-_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES})
+_KINDS = frozenset({Kind.EVENT, Kind.STREAM, Kind.MEMORY})
+_LIVES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.DESTROYS, Verb.FREES})
 
 
 @cache
 def _is_quiet(entry_point: EntryPoint) -> bool:
     words = all(parameter.abi == "word" for parameter in entry_point.parameters)
-    return words and (entry_point.hot or _only_makes(entry_point)) and leaves_contexts(entry_point)
+    return words and (entry_point.hot or _only_makes_or_ends(entry_point)) and leaves_contexts(entry_point)
 
 
-def _only_makes(entry_point: EntryPoint) -> bool:
-    """Whether a call only makes an object of which nobody else can know yet, with the words that the program gave: of memory that the host
-    reaches too, the shim may want whole pages."""
-    on_stream = {role for role in entry_point.roles if role.verb is Verb.ON}
-    made = set(entry_point.roles) - on_stream
-    return bool(made) and all(role.kind in _MADE and role.verb in _MAKES and role.variant != "managed" for role in made)
+def _only_makes_or_ends(entry_point: EntryPoint) -> bool:
+    """Whether all that a call does is to make an object, or to end one that it names, with the words that the program gave."""
+    roles = [role for role in entry_point.roles if role.verb is not Verb.ON]
+    return bool(roles) and all(
+        role.kind in _KINDS and role.verb in _LIVES and role.variant != "managed" for role in roles
+    )
+
+
+@cache
+def _freed(entry_point: EntryPoint) -> int | None:
+    """The position of the parameter that names the memory which a call frees."""
+    frees = (role for role in entry_point.roles if role.verb is Verb.FREES and role.kind is Kind.MEMORY)
+    return next((entry_point.index[role.parameter] for role in frees), None)
 
 
 def _passed(parameter: Parameter, word: int) -> int:
