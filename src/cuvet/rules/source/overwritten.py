@@ -6,7 +6,8 @@ class SourceOverwritten(SourceRule):
     checks: The only variable that holds a CUDA object gets another value before the object is ended.
     why: Nothing can end the first object any more. Its memory, or its place in the driver's tables, is lost until the process exits.
     instead: End the object before the variable gets another value, or keep both.
-    limits: Silent about variables that other code may have read in between.
+    limits: Silent about variables that other code may have read in between, and in C++ about those of which a block, a loop or a handler
+      hides one by another of the same name.
     """
 
     code = "CV854"
@@ -45,6 +46,35 @@ void iterate(int n) {
     cudaFree(from);
     cudaFree(to);
 }
+
+## another variable of that name in a loop over elements [cuda]
+void each(const std::vector<float *> &all, int n) {
+    float *host;
+    cudaMallocHost(&host, n);
+    for (auto host : all)
+        fill(host, n);
+    for (float *&host : rows(n))
+        host = nullptr;
+    for (const auto &[size, host] : sizes(n))
+        fill(host, size);
+    cudaFreeHost(host);
+}
+
+## another variable of that name in a block [cuda]
+void twice(const std::vector<int> &sizes, int n) {
+    float *values;
+    cudaMalloc(&values, n);
+    for (int size : sizes) {
+        float *values;
+        cudaMalloc(&values, size);
+        first<<<1, 1>>>(values);
+        cudaFree(values);
+    }
+    if (float *values = next(n))
+        cudaFree(values);
+    second<<<1, 1>>>(values);
+    cudaFree(values);
+}
 """
     INVALID = """
 ## made again [cuda]
@@ -67,6 +97,21 @@ void each(int n) {
         cudaEventSynchronize(done);
     }
     cudaEventDestroy(done);
+}
+
+## one variable after another of the same name [cuda]
+void both(int n) {
+    for (int i = 0; i < n; ++i) {
+        float *values;
+        cudaMalloc(&values, i);
+        cudaFree(values);
+    }
+    {
+        float *values;
+        cudaMalloc(&values, n);  // warning: [source-overwritten]
+        cudaMalloc(&values, 2 * n);
+        cudaFree(values);
+    }
 }
 
 ## Python: in a loop [python cudart]

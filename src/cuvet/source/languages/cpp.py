@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cuvet.source.languages.cpp_statements import Lowering
-from cuvet.source.languages.cpp_text import adds_nothing, declared, function_declarator, qualified
+from cuvet.source.languages.cpp_text import HANDLE, adds_nothing, declared, function_declarator, qualified
 from cuvet.source.languages.interest import WORD
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, not_parsed, storage, text_of
 
-HANDLE = re.compile(
-    r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"
-    r"|cufftHandle|ncclComm_t|nvrtcProgram|nvJitLinkHandle)\b"
-)
-"""Types of variables that hold objects of CUDA: pointers and handles."""
+__all__ = ["HANDLE", "definitions", "lower", "mentions_cuda"]
+
 _MENTIONS = (
     re.compile(rb"cu(?<!\wcu)[a-z]{0,16}[A-Z]\w{1,80}(?:\s{0,80}\(|(?<=_t)\b)"),
     re.compile(rb"nccl(?<!\wnccl)[A-Z]\w{1,80}\s{0,80}\("),

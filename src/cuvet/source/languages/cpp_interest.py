@@ -1,10 +1,12 @@
 """Which text of a function in C++ is of interest."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cuvet.source.calls import spellings
+from cuvet.source.languages.cpp_scopes import hidden
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
+from cuvet.source.program import Parameter
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing
 
 _WORD = re.compile(rb"[A-Za-z_]\w*|<<<")
@@ -39,10 +41,15 @@ _NOT_NAMES = frozenset(
 
 
 def interest_in(
-    source: Source, function: Node, body: Node, wrappers: frozenset[bytes], members: frozenset[bytes]
+    source: Source,
+    function: Node,
+    body: Node,
+    parameters: Iterable[Parameter],
+    wrappers: frozenset[bytes],
+    members: frozenset[bytes],
 ) -> tuple[bool, Interest]:
     """Whether the function calls CUDA or one of the ``wrappers``; and the names that such calls take, with the ``members`` of its class,
-    and the offsets of all words that make a statement worth looking at."""
+    and the offsets of all words that make a statement worth looking at. A name that stands for several variables is none."""
     text, known = source.text, spellings()
     words = [(match.start(), match.group()) for match in _WORD.finditer(text, function.start_byte, function.end_byte)]
     names = set(members)
@@ -52,14 +59,17 @@ def interest_in(
         elif word in wrappers:
             names.update(_around_wrapped(text, body, at, len(word)))
     _follow_copies(text, body, names)
+    given = ((each.name, each.type) for each in parameters)
+    several = hidden(body, text, function.start_byte, given, names)
+    names -= several
     names |= _flags(text, function.start_byte, body.end_byte) | _copied_statuses(text, body.start_byte, body.end_byte)
     sites = [
         at
         for at, word in words
-        if word in names or word in _LEAVES or word in wrappers or word == b"<<<" or word in known
+        if word in names or word in several or word in _LEAVES or word in wrappers or word == b"<<<" or word in known
     ]
     concerned = any(word in known or word == b"<<<" or word in wrappers for _, word in words)
-    return concerned, Interest(frozenset(names), sites)
+    return concerned, Interest(frozenset(names), sites, frozenset(several))
 
 
 def _handles_given(body: Node, at: int, api: str) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, param
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
-from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value, pointed_at
+from cuvet.source.program import Address, Assign, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
 _ENDS_PROCESS = frozenset(
@@ -38,14 +38,14 @@ class Expressions(Flow):
         wrappers: frozenset[bytes],
         members: frozenset[bytes],
     ) -> None:
-        self.concerned, interest = interest_in(source, node, body, wrappers, members)
+        self.function_declarator = function_declarator(declarator)
+        self.parameters = tuple(parameters(self.function_declarator))
+        self.concerned, interest = interest_in(source, node, body, self.parameters, wrappers, members)
         super().__init__(source, node, owner, interest)
         self.wrappers = wrappers
         self.body = body
         self.catching: list[int] = []
         """Where an exception leads, of the try blocks around."""
-        self.function_declarator = function_declarator(declarator)
-        self.parameters = tuple(parameters(self.function_declarator))
 
     def concerns(self, lvalue: str) -> bool:
         """``::name``, and the names ``[a, b]`` for the parts of something, are not followed."""
@@ -53,8 +53,15 @@ class Expressions(Flow):
 
     # Values and lvalues.
 
+    def emit(self, operation: Operation) -> None:
+        """What a name that stands for several variables holds is not followed."""
+        if isinstance(operation, Assign) and operation.lvalue.encode() in self.interest.several:
+            self.escape(operation.value, operation.start)
+        else:
+            super().emit(operation)
+
     def _name(self, node: Node, dropped: bool = False) -> Value:
-        return constant(text_of(node))
+        return None if node.text in self.interest.several else constant(text_of(node))
 
     def _pointer(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]

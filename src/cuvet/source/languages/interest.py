@@ -21,6 +21,8 @@ class Interest:
 
     names: frozenset[bytes]
     at: list[int]
+    several: frozenset[bytes] = frozenset()
+    """Names that stand for several variables, which are not told apart."""
 
 
 def find_interest(

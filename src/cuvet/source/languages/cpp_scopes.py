@@ -1,0 +1,74 @@
+"""Names that stand for several variables of a function in C++: one is declared again in a block within the other's."""
+
+import re
+from bisect import bisect_left
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Iterator
+
+from cuvet.source.languages.cpp_text import HANDLE, declared
+from cuvet.source.languages.interest import WORD
+from cuvet.source.syntax.parsing import Node, field_text, text_of
+
+_DECLARED = re.compile(rb"[\w>*&]\s{0,80}[\s*&]\s{0,80}([A-Za-z_]\w*)\s{0,80}(?=[;=,:)\[({])")
+"""What may declare a name: a look that costs little, before the exact one."""
+_BINDING = re.compile(rb"\bauto\s{0,80}&{0,2}\s{0,80}\[([\w\s,]{1,400})\]")
+_STATUS = re.compile(r"^(?:const\s+)?(?:cudaError_t|CUresult)$")
+_SCOPES = frozenset(
+    """
+    compound_statement for_statement for_range_loop if_statement while_statement switch_statement catch_clause
+    """.split()
+)
+_DECLARATIONS = ("declaration", "parameter_declaration", "for_range_loop")
+
+
+def hidden(body: Node, text: bytes, start: int, parameters: Iterable[tuple[str, str]], names: set[bytes]) -> set[bytes]:
+    """Those of the names of which a variable that may hold an object is hidden by another one. ``parameters``: name and type of those of
+    the function, which begins at ``start``."""
+    end = body.end_byte
+    counted = Counter(match[1] for match in _DECLARED.finditer(text, start, end))
+    counted.update(name for match in _BINDING.finditer(text, start, end) for name in set(WORD.findall(match[1])))
+    wanted = {name for name, times in counted.items() if times > 1 and name in names}
+    return _hidden(body, text, dict(parameters), wanted) if wanted else set()
+
+
+def _hidden(body: Node, text: bytes, parameters: dict[str, str], wanted: set[bytes]) -> set[bytes]:
+    sites = [match.start() for match in WORD.finditer(text, body.start_byte, body.end_byte) if match[0] in wanted]
+    found = set()
+    waiting = [(body, ChainMap(parameters))]
+    while waiting:
+        node, scope = waiting.pop()
+        if node.type in _SCOPES:
+            scope = scope.new_child()
+        for name, kind in _declared_by(node):
+            outer = scope.parents.get(name, "")
+            if name.encode() in wanted and HANDLE.search(outer) and not _STATUS.match(outer):
+                found.add(name.encode())
+            scope[name] = kind
+        for child in reversed(node.named_children):
+            at = bisect_left(sites, child.start_byte)
+            if at < len(sites) and sites[at] < child.end_byte and child.type != "lambda_expression":
+                waiting.append((child, scope))
+    return found
+
+
+def _declared_by(node: Node) -> Iterator[tuple[str, str]]:
+    """Name and type of the variables that a declaration, or a loop over elements, declares."""
+    if node.type not in _DECLARATIONS:
+        return
+    kind = field_text(node, "type")
+    for declarator in node.children_by_field_name("declarator"):
+        name, shape = declared(declarator)
+        if name.startswith("["):
+            yield from ((text_of(each), "auto") for each in _bound(declarator))
+        else:
+            yield name, kind + shape
+
+
+def _bound(declarator: Node) -> list[Node]:
+    """The names of ``auto [a, b]``."""
+    while declarator.type != "structured_binding_declarator":
+        inner = [child for child in declarator.named_children if child.type.endswith("declarator")]
+        if not inner:
+            return []
+        declarator = inner[0]
+    return declarator.named_children
