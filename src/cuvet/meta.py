@@ -17,7 +17,8 @@ MOST_META = 16 << 20
 
 class Meta(msgspec.Struct, kw_only=True):
     """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
-    ended; ``notes`` are sentences about what could not be seen; ``machine``: what was wrong with the machine when it failed."""
+    ended; ``notes`` are sentences about what could not be seen, ``hints`` what would make the next recording better; ``machine``: what
+    was wrong with the machine when it failed."""
 
     argv: tuple[str, ...] = ()
     pid: int = 0
@@ -27,6 +28,7 @@ class Meta(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     notes: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     machine: tuple[MachineCause, ...] = ()
 
     @property

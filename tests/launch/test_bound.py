@@ -166,6 +166,23 @@ def test_cuvet_run_shortens_it(cuvet, program) -> None:
     assert {each.suffix for each in ran.trace.iterdir() if each.is_file()} == {".cuvet", ".kept", ".json"}
 
 
+@pytest.mark.parametrize(("options", "told"), [(["--bound", "1MiB"], True), (["--bound", "off"], False), ([], False)])
+def test_a_bound_that_could_not_be_held_is_told(cuvet, program, options: list[str], told: bool) -> None:
+    """All of these calls are needed to judge the recording again."""
+    ran = cuvet.run(options, [program("hoard"), 80_000])
+    assert ran.code == 0
+    (path,) = ran.trace.glob("*.cuvet")
+    assert bytes_of(path) > 9 << 17
+    assert (int(Recording(path).header["version"]), list(ran.trace.glob("*.kept*"))) == (VERSION, [])
+    hints = [hint for hint in ran.report.hints if "more than --bound 1 MiB" in hint]
+    assert [hint.split(" takes ")[0] for hint in hints] == [
+        "the recording of process " + path.name.split("-")[0]
+    ] * told
+    assert msgspec.json.decode(cuvet("analyze", "--format", "json", ran.trace).stdout)["hints"] == list(
+        ran.report.hints
+    )
+
+
 @pytest.mark.parametrize("options", [["--bound", "off"], []])
 def test_below_the_bound_nothing_is_done(cuvet, program, options: list[str]) -> None:
     ran = cuvet.run(options, [program("churn", "-pthread"), 100_000, 1], stdin="\n")

@@ -85,6 +85,11 @@ def test_where_no_call_was_left_out_there_is_none(tmp_path: Path, monkeypatch: p
     assert hints(tmp_path, []) == ()
 
 
+def test_what_the_launcher_hints_at_is_told_last_and_once(tmp_path: Path) -> None:
+    found = hints(tmp_path, [OWN] * MANY_LEFT, meta=Meta(pid=1000, hints=("a", "b", "a")))
+    assert found[1:] == ("a", "b")
+
+
 def test_a_lost_context_keeps_all(tmp_path: Path) -> None:
     lost = Thread(2, at=900_000).call("cuCtxSynchronize", status=700, flags=w.LIFECYCLE | w.FAILED)
     assert hints(tmp_path, [OWN] * MANY_LEFT, after=lost) == ()

@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuvet.analysis import Analysis, Meta
+from cuvet.analysis import Analysis, Meta, shortening
 from cuvet.analysis.shortening import shorten
 from cuvet.catalog import Kind
 from cuvet.recording import Recording, ordering, reader
 from cuvet.recording.layout import CHUNK_BYTES, SHORTENED
 
 sys.path.insert(0, str(Path(__file__).parent))
+import test_repeats
 import writing as w
 from test_repeats import MAKES, STEPS, Program, at_random
 
@@ -51,9 +52,9 @@ def kept_of(path: Path) -> Path:
     return path.with_suffix(".kept")
 
 
-def churning(steps: int, seed: int = 1) -> Program:
+def churning(steps: int, seed: int = 1, made: Program | None = None) -> Program:
     """Makes and ends objects; the first ones stay, and one was used by mistake."""
-    made = Program()
+    made = made or Program()
     made.make("stream", 6)
     made.end("stream", 6)
     made.stale(0)
@@ -89,6 +90,7 @@ def test_the_report_is_the_same(
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
         patch.setattr(ordering, "FEWEST", 20)
+        patch.setattr(shortening, "LEAST_GAIN", -9)
         path = made.write(Path(folder), flags=2 if complete else 0, gpus=2)
         before = report(Path(folder))
         for until in (50_000, 90_000, EVER):
@@ -137,6 +139,42 @@ def test_chunks_that_are_still_written_stay(tmp_path: Path) -> None:
     assert now[4096 + CHUNK_BYTES :][: 6 * CHUNK_BYTES] == bytes(6 * CHUNK_BYTES)
     assert now[4096:][:CHUNK_BYTES] == untouched[4096:][:CHUNK_BYTES]
     assert now[4096 + 7 * CHUNK_BYTES :] == untouched[4096 + 7 * CHUNK_BYTES :]
+
+
+def needed(objects: int) -> Program:
+    """Makes objects that stay."""
+    made = Program()
+    for slot in range(objects):
+        made.make("pooled", 100 + slot)
+    return made
+
+
+@pytest.fixture
+def full_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is gained by packing what stays."""
+    monkeypatch.setattr(test_repeats, "CHUNK", 480)
+
+
+@pytest.mark.usefixtures("full_chunks")
+def test_a_recording_that_would_not_become_smaller_stays_as_it_is(tmp_path: Path) -> None:
+    path = needed(6000).write(tmp_path)
+    untouched, before = path.read_bytes(), report(tmp_path)
+    assert len(untouched) > FEW
+    assert not shorten(path, EVER, FEW)
+    assert path.read_bytes() == untouched
+    assert list(tmp_path.glob("*.kept*")) == []
+    assert report(tmp_path) == before
+
+
+@pytest.mark.usefixtures("full_chunks")
+def test_chunks_of_which_little_is_needed_are_freed_with_more_of_them(tmp_path: Path) -> None:
+    """The oldest need nearly all of their calls, and those behind them few."""
+    path = churning(12_000, made=needed(3000)).write(tmp_path)
+    before = report(tmp_path)
+    assert not shorten(path, EVER, FEW)
+    assert shorten(path, EVER, FEW, 4 * FEW)
+    assert int(Recording(path).header["version"]) == SHORTENED
+    assert report(tmp_path) == before
 
 
 def test_it_can_be_read_at_any_instant(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,6 +85,10 @@ class Analysis:
         self._open_new(running=True)
         return [process.recording.pid for process in self._processes.values() if process.recording.is_running]
 
+    def _hints(self, meta: Meta, *, leaks: bool) -> Iterator[str]:
+        for process in self.processes():
+            yield from process.hints(meta, leaks=leaks)
+
     def report(self, meta: Meta, *, leaks: bool = False, memory: bool = False) -> Report:
         """Everything, once the last process has ended."""
         self.advance(meta=meta)
@@ -105,7 +109,7 @@ class Analysis:
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
-            hints=tuple(dict.fromkeys(hint for each in self.processes() for hint in each.hints(meta, leaks=leaks))),
+            hints=tuple(dict.fromkeys([*self._hints(meta, leaks=leaks), *meta.hints])),
             stats=dict(+stats),
         )
 

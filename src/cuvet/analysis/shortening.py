@@ -32,6 +32,9 @@ from cuvet.recording.records import CallRecord, LeftOutCalls
 from cuvet.recording.repeats import Skipped
 from cuvet.signals import error_text
 
+LEAST_GAIN = 0.25
+"""Of the chunks that are to be freed: if the recording would take less of the disk by no more than that, it stays as it is. Calls that
+all matter take more room in the file that is kept, where none is told as one like another."""
 MOST_PASSES = 4
 _NICENESS = 10
 _WORTH = 0.8
@@ -152,17 +155,17 @@ class _Shortening(ProcessAnalysis):
         self._objects.clear()
 
 
-def shorten(path: Path, until: int, most: int) -> None:
+def shorten(path: Path, until: int, most: int, largest: int | None = None) -> bool:
     """Free chunks of the recording that their threads had left at ``until`` ticks, so that half of ``most`` bytes remain; at most as many
-    as ``most`` bytes. CannotShorten if that cannot be."""
+    as ``largest`` bytes (``most``). False if that would gain too little (``LEAST_GAIN``). CannotShorten if that cannot be."""
     kept = path.with_suffix(KEPT_SUFFIX)
-    chunks, left = _oldest(Recording(path), until, most)
+    chunks, left = _oldest(Recording(path), until, most, largest or most)
     if not chunks:
-        return
+        return True
     made = [path.with_suffix(f"{KEPT_SUFFIX}{number}") for number in (0, 1)]
     try:
         with open(path, "rb+", buffering=0) as file:
-            _shorten(file, path, chunks, left, kept, made)
+            return _shorten(file, path, chunks, left, kept, made)
     except OSError as error:
         raise CannotShorten(error_text(error.errno or 0)) from None
     finally:
@@ -180,8 +183,8 @@ def _pass(
     return source, _write(new, source, shortening.kept)
 
 
-def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept: Path, made: Sequence[Path]) -> None:
-    """``left``: ticks at which the last of the chunks was left."""
+def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept: Path, made: Sequence[Path]) -> bool:
+    """``left``: ticks at which the last of the chunks was left. False: it would gain too little, and nothing was done."""
     source, freed = _pass(path, None, chunks, left, made[0])
     unfinished = source.unfinished
     new = made[0]
@@ -190,6 +193,9 @@ def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept:
         _pass(path, before, (), left, new)
         if new.stat().st_size > _WORTH * before.stat().st_size:
             break
+    grown = new.stat().st_size - (kept.stat().st_size if kept.exists() else 0)
+    if grown > (1 - LEAST_GAIN) * len(chunks) * CHUNK_BYTES:
+        return False
     os.replace(new, kept)
     _flush(kept.parent)
     os.pwrite(file.fileno(), layout.SHORTENED.to_bytes(4, "little"), _VERSION_AT)
@@ -197,13 +203,14 @@ def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept:
         _free(file, first, count, unfinished)
     total = sum(count for _, count in freed)
     os.pwrite(file.fileno(), total.to_bytes(8, "little"), _FREED_AT)
+    return True
 
 
-def _oldest(recording: Recording, until: int, most: int) -> tuple[list[int], int]:
+def _oldest(recording: Recording, until: int, most: int, largest: int) -> tuple[list[int], int]:
     """Chunks to be freed, those first that were left first, and when the last of them was left."""
     left = sorted((ticks, index) for index, ticks in recording.left_chunks() if ticks <= until)
     held = os.stat(recording.path).st_blocks * 512
-    wanted = min(max(0, held - most // 2), most) // CHUNK_BYTES
+    wanted = min(max(0, held - most // 2), largest) // CHUNK_BYTES
     chosen = left[:wanted]
     return [index for _, index in chosen], chosen[-1][0] if chosen else 0
 
@@ -305,10 +312,11 @@ def _punch(descriptor: int, offset: int, size: int) -> int:
 
 
 def main() -> int:
-    """``PATH UNTIL MOST``: as ``shorten``. Says on stdout why it cannot."""
+    """``PATH UNTIL MOST LARGEST``: as ``shorten``. Says on stdout why it left the recording as it was; with 1 if it cannot be shortened."""
     os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
     try:
-        shorten(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+        if not shorten(Path(sys.argv[1]), *map(int, sys.argv[2:5])):
+            print("nearly all of its calls are needed to judge it again")
     except CuvetError as error:
         print(error)
         return 1

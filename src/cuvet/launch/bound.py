@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cuvet
 from cuvet.launch import trace
 from cuvet.launch.environment import users_own
+from cuvet.sizes import binary_size
 
 if TYPE_CHECKING:
     from cuvet.recording import Recording
@@ -30,6 +31,8 @@ class Bound:
         self._most = most
         self._next: dict[Path, int] = {}
         """From how many bytes on a recording is shortened again."""
+        self._hard: set[Path] = set()
+        """Those that were left as they were, since too little would have been gained."""
         self._process: subprocess.Popen[str] | None = None
         self._path = Path()
         self.notes: list[str] = []
@@ -52,9 +55,20 @@ class Bound:
                 left.unlink(missing_ok=True)
             self._process = None
 
+    def exceeded(self, recordings: Sequence[Recording]) -> Iterator[str]:
+        """After all: a sentence about each that takes more than an eighth above the bound."""
+        for recording in recordings:
+            size = bytes_of(recording.path)
+            if self._most is not None and size > self._most + self._most // 8:
+                yield (
+                    f"the recording of process {recording.pid} takes {binary_size(size)}, more than --bound {binary_size(self._most)}: "
+                    "its calls are needed to judge it again, or the program ended before more of them were left out"
+                )
+
     def _start(self, recording: Recording, most: int) -> None:
         self._path = recording.path
-        arguments = [str(recording.path), str(recording.newest_ticks), str(most)]
+        largest = 2 * most if recording.path in self._hard else most
+        arguments = [str(recording.path), *map(str, (recording.newest_ticks, most, largest))]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, _SOURCE, *arguments],
@@ -77,6 +91,9 @@ class Bound:
         said, _ = self._process.communicate()
         if self._process.returncode:
             self._give_up(said.strip() or "it could not be analysed")
+        elif said.strip():
+            self._hard.add(self._path)
+            self._next[self._path] = 2 * bytes_of(self._path)
         elif self._most is not None:
             self._next[self._path] = max(self._most, bytes_of(self._path) + self._most // 2)
         self._process = None

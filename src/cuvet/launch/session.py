@@ -143,6 +143,8 @@ def _run(
                 lost = [*notices.stop(), *bound.notes, *filter(None, [device.failure if device else None])]
     meta = _ended(meta, child, ending, live, analysis, lost)
     if analysis is not None:
+        exceeded = bound.exceeded([process.recording for process in analysis.processes()])
+        meta = msgspec.structs.replace(meta, hints=tuple(exceeded))
         meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
     notes = [trace.write_meta(directory, meta)]
     if analysis is not None:
