@@ -21,6 +21,8 @@ from cuvet.launch import environment
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
+HANGS_S = 900
+"""What takes longer is not waited for. The machine may be busy: recordings are shortened at a low priority."""
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +128,7 @@ class Cuvet:
             capture_output=True,
             text=True,
             env={**self.environment, **environment},
-            timeout=120,
+            timeout=HANGS_S,
             check=False,
         )
         report = msgspec.json.decode(output.read_bytes(), type=Report) if output.exists() else None
@@ -138,7 +140,7 @@ class Cuvet:
             capture_output=True,
             text=True,
             env={**self.environment, **environment},
-            timeout=120,
+            timeout=HANGS_S,
             check=False,
         )
 

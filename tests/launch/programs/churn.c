@@ -1,6 +1,6 @@
 /* For each line on stdin a round, in which some threads make and end objects in an order that is no loop, and a line when it is over.
  * What was made before the first round stays, and the first objects were used by mistake. Arguments: objects in a round, and threads. With a
- * third one there are rounds until the recording was shortened. */
+ * third one there are rounds until the recording was shortened; when they are enough it waits, since that is done at a low priority. */
 #include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "cuda.h"
 
-enum { MOST = 64, MOST_THREADS = 16 };
+enum { MOST = 64, MOST_THREADS = 16, ENOUGH = 100 };
 static long count;
 
 static void *churn(void *seed) {
@@ -62,8 +62,9 @@ static int is_shortened(void) {
 static int goes_on(int until_shortened, size_t rounds) {
     char line[16];
     if (!until_shortened) return fgets(line, sizeof line, stdin) != NULL;
-    usleep(200000);
-    return !is_shortened() && rounds < 400;
+    do usleep(200000);
+    while (rounds > ENOUGH && !is_shortened());
+    return !is_shortened();
 }
 
 int main(int argc, char **argv) {
