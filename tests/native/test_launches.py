@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.native.conftest import Bench, Seen
 
+from cuvet.analysis import analyze
 from cuvet.catalog import driver
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.sites import Sites
@@ -247,3 +248,59 @@ def test_other_launches_are_not(bench: Bench, record: str, stored: int) -> None:
     config.attributes = 0;
     cuLaunchKernelEx(&config, function, given, 0);"""
     assert attributes(bench, body, record) == [[]] * stored
+
+
+GRAPH = """
+uint32_t cuGraphInstantiateWithFlags(handle *exec, handle graph, uint64_t flags);
+uint32_t cuGraphLaunch(handle exec, handle stream);
+static handle graph, exec;
+static void capture(uint64_t given) {
+    graph = (handle)&graph;
+    cuStreamBeginCapture_v2(stream, 0);
+    go(function, given, 0, 5);
+    cuStreamEndCapture(stream, &graph);
+    cuGraphInstantiateWithFlags(&exec, graph, 0);
+}
+"""
+
+
+def because(bench: Bench, body: str) -> tuple[str, ...]:
+    """What the report says of the lost context."""
+    source = PROGRAM.replace("int main", f"{GRAPH} int main") % body
+    run = bench.run(source, NULL_DRIVER_FAIL="cuCtxSynchronize=700")
+    assert run.returncode == 0, run.stderr
+    (finding,) = (each for each in analyze([bench.folder / "trace"]).findings if each.name == "error-sticky")
+    return finding.because
+
+
+FREED = "handle memory; cuMemAlloc_v2(&memory, 1 << 22);"
+
+
+def test_the_kernels_of_a_launched_graph_are_candidates_as_they_were_captured(bench: Bench) -> None:
+    told = because(
+        bench, f"{FREED} go(other, 1, 2, 3); capture(memory); cuMemFree_v2(memory); cuGraphLaunch(exec, stream);"
+    )
+    (line,) = (each for each in told if each.startswith("kernel"))
+    assert ", captured in executable-graph#1: argument 0 = " in line
+    assert "points into device-memory#1 (4 MiB by cuMemAlloc" in line
+    assert "which was freed before" in line
+    assert not any(each.startswith("verdict") for each in told)
+
+
+def test_memory_that_is_freed_after_the_graph_was_launched_is_no_mistake(bench: Bench) -> None:
+    told = because(bench, f"{FREED} capture(memory); cuGraphLaunch(exec, stream); cuMemFree_v2(memory);")
+    assert not any("freed before" in each for each in told)
+
+
+@pytest.mark.parametrize("launch", ["", "cuGraphLaunch(exec, stream); cuStreamSynchronize(stream);"])
+def test_a_graph_that_did_not_run_or_was_waited_for_is_no_candidate(bench: Bench, launch: str) -> None:
+    told = because(bench, f"{FREED} capture(memory); cuMemFree_v2(memory); {launch} go(other, 1, 2, 3);")
+    assert not any("captured in" in each for each in told)
+
+
+def test_what_was_launched_before_the_capture_is_not_of_the_graph(bench: Bench) -> None:
+    told = because(bench, "go(other, 1, 2, 3); capture(7); cuGraphLaunch(exec, stream); cuGraphLaunch(exec, stream);")
+    (of_graph,) = (each for each in told if "captured in executable-graph#1" in each)
+    assert of_graph.startswith("kernel<<<1, 1>>> on stream#1 at ")
+    (before,) = (each for each in told if each.startswith("other"))
+    assert before.startswith("other<<<1, 1>>> on stream#1 at ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.native.conftest import Bench, Run
 
+from cuvet.analysis import analyze
 from cuvet.catalog import driver
 from cuvet.recording.launches import unwaited
 from cuvet.recording.layout import NoteCode
@@ -186,3 +187,15 @@ def test_what_another_thread_launches_meanwhile_is_a_candidate_too(bench: Bench)
     rings = recording.launches[failed.thread, failed.number]
     found = [each for ring in rings for each in unwaited(ring, recording, NUMBERS.get).launches]
     assert sorted(launch.words[0].value or 0 for launch in found) == [2, 9]
+
+
+def test_the_graph_that_loses_the_context_is_the_verdict(bench: Bench) -> None:
+    narrowed(
+        bench,
+        f"""handle graph, exec;
+        CHECK(cuGraphCreate(&graph, 0) == 0 && cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
+        CHECK(go(1) == 0 && cuGraphLaunch(exec, stream) == {LOST});""",
+        NULL_DRIVER_LOSE="2",
+    )
+    (finding,) = (each for each in analyze([bench.folder / "trace"]).findings if each.name == "error-sticky")
+    assert finding.because[1].startswith("verdict: a kernel of executable-graph#1 at ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -18,7 +18,7 @@ from cuvet.analysis.crashes import SIGNALS, Crashes
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.findings import Frame, Site
-from cuvet.model import Arguments, Call, Function, Launch, Model, Outcome, SeenHandle, Stream
+from cuvet.model import Arguments, Call, Function, GraphExec, Launch, Model, Outcome, SeenHandle, Stream
 from cuvet.model.objects import Object
 from cuvet.model.series import Series
 from cuvet.recording import Recording
@@ -223,10 +223,38 @@ class Calls:
         rings = self._recording.launches.get((call.thread, call.number), ())
         alone = sum(1 for _ in model.objects(Kind.CONTEXT, alive=False)) <= 1
         each = [unwaited(ring, self._recording, known.__getitem__, alone=alone) for ring in rings]
-        launches = tuple(self._launch(model, launched) for found in each for launched in found.launches)
+        kernels = (self._launch(model, launched) for found in each for launched in found.launches)
+        captured = {
+            (ring.thread, end): found.captured[end]
+            for ring, found in zip(rings, each, strict=True)
+            for end in found.captured
+        }
+        graphs = (launched for found in each for launched in found.graphs)
+        launches = (*kernels, *self._of_graphs(model, graphs, captured))
         told = {ring.thread for ring in rings}
         more = any(found.more for found in each) or not self._recording.calls_of_thread.keys() <= told
         return launches, more and not self._recording.awaits_all
+
+    def _of_graphs(
+        self, model: Model, launches: Iterable[Launched], captured: Mapping[tuple[int, int], Sequence[Launched]]
+    ) -> Iterator[Launch]:
+        """The kernels of the graphs, each once, as they were captured. What they were given may have been changed since: they have no code
+        that could be followed. ``captured``: by the call that ended the capture."""
+        newest = {launched.function: launched for launched in launches}
+        for launched in newest.values():
+            executable = model.find(Kind.GRAPH_EXEC, launched.function)
+            if not isinstance(executable, GraphExec) or executable.graph is None:
+                continue
+            made = executable.graph.created_by
+            for each in captured.get((made.thread, made.number), ()) if made is not None else ():
+                as_launched = each._replace(
+                    stream=launched.stream,
+                    thread=launched.thread,
+                    number=launched.number,
+                    after=launched.after,
+                    captured=True,
+                )
+                yield replace(self._launch(model, as_launched), graph=executable)
 
     def _launch(self, model: Model, launched: Launched) -> Launch:
         function = self._function(model, launched)

@@ -11,7 +11,7 @@ from cuvet.findings import Site
 
 if TYPE_CHECKING:
     from cuvet.kernels import Dimensions, Program
-    from cuvet.model.objects import Context
+    from cuvet.model.objects import Context, GraphExec
 
 CRASH, ABORT = -11, -6
 """In place of a status: the process died of SIGSEGV in the driver, of SIGABRT in a library."""
@@ -63,6 +63,8 @@ class Launch:
     symbol: str = ""
     code: Program | None = None
     context: Context | None = None
+    graph: GraphExec | None = None
+    """What launched it: then stream, thread, number and time are those of the graph's launch, and the rest is what was captured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,18 @@ class Launched(NamedTuple):
     grid: Dimensions | None = None
     block: Dimensions | None = None
     captured: bool = False
+    graph: bool = False
+    """It launched an executable graph, whose handle ``function`` is."""
 
 
 class Unwaited(NamedTuple):
-    """Launches that a thread made and did not wait for, oldest first. ``more``: there may be others, too long ago, or of graphs."""
+    """Launches that a thread made and did not wait for, oldest first, of kernels and of graphs. ``captured``: what it captured on
+    the stream that a call ended the capture of, by the number of that call. ``more``: there may be others, too long ago, or of graphs."""
 
     launches: list[Launched]
     more: bool
+    graphs: list[Launched]
+    captured: dict[int, list[Launched]]
 
 
 def unwaited(
@@ -47,6 +52,8 @@ def unwaited(
     so that who waits for a context waits for all of them."""
     found: list[Launched] = []
     capturing: dict[int, int] = {}
+    begun: dict[int, int] = {}
+    captured: dict[int, list[Launched]] = {}
     after = 0
     rows = list(_in_order(ring.data["slots"]))
     more = bool(rows) and int(ring.data["slots"][rows[0]]["number"]) > 1
@@ -60,11 +67,16 @@ def unwaited(
         if called.does(Verb.LAUNCHES, to=FUNCTIONS):
             found.append(_launched(ring, row, called, tables, after))
         elif called.does(Verb.LAUNCHES, to=(Kind.GRAPH_EXEC,)):
+            found.append(Launched(args[0], args[1], 0, ring.thread, int(slot["number"]), after, (), graph=True))
             more = True
         elif called.name in _BEGIN_CAPTURE:
-            capturing[args[0]] = len(found)
+            capturing[args[0]], begun[args[0]] = len(found), int(slot["number"])
         elif called.name == _END_CAPTURE:
             since = capturing.pop(args[0], 0)
+            if args[0] in begun:
+                captured[int(slot["number"])] = [
+                    each for each in found if each.number > begun[args[0]] and each.stream == args[0] and not each.graph
+                ]
             found = [*found[:since], *_not_captured(found[since:], args[0])]
             more = True
         elif int(slot["status"]) == 0:
@@ -73,7 +85,8 @@ def unwaited(
             more = more and not (alone and _waits_for_context(called))
     for stream, since in capturing.items():
         found = [*found[:since], *_not_captured(found[since:], stream)]
-    return Unwaited(found, more)
+    kernels, graphs = ([each for each in found if each.graph is graph] for graph in (False, True))
+    return Unwaited(kernels, more, graphs, captured)
 
 
 def _not_captured(launches: list[Launched], stream: int) -> list[Launched]:

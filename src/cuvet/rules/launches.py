@@ -87,7 +87,8 @@ def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Obj
         return tuple(lines), _objects([verdict])
     listed = [*suspects[:MOST_SUSPECTS], *others[:MOST_OTHERS]]
     alone = len(sorts) == 1
-    lines = [line for each in listed for line in (each.line, *(_pointers(each, suspicions) if alone else ()))]
+    lines = [*_awaited_graph(context, model, sorts)]
+    lines += [line for each in listed for line in (each.line, *(_pointers(each, suspicions) if alone else ()))]
     left = len(sorts) - len(listed)
     if left:
         lines.append(f"{left} more sorts of launches were made before")
@@ -105,7 +106,19 @@ def _awaited(context: Context, sorts: list[Sort]) -> Sort | None:
     error = context.error
     if error is None or error.more_launches or [len(each.launches) for each in sorts] != [1]:
         return None
-    return sorts[0] if _has_told(sorts[0].launches[0], context) else None
+    only = sorts[0].launches[0]
+    return sorts[0] if _has_told(only, context) and only.graph is None else None
+
+
+def _awaited_graph(context: Context, model: ModelView, sorts: list[Sort]) -> Iterator[str]:
+    """The graph that lost the context, if its launch told that itself and no other launch can have run meanwhile."""
+    error = context.error
+    if error is None or not error.awaited or error.name != "cuGraphLaunch" or error.more_launches:
+        return
+    if all(_has_told(launch, context) for each in sorts for launch in each.launches):
+        executable = model.find(Kind.GRAPH_EXEC, error.arg("hGraph"))
+        yield f"verdict: a kernel of {executable.name if executable is not None else 'the graph'}{error.where()}"
+        yield _AWAITED
 
 
 def _has_told(launch: Launch, context: Context) -> bool:
@@ -191,7 +204,8 @@ def _name(launch: Launch, context: Context, model: ModelView, *, shaped: bool) -
     if shaped and launch.grid is not None and launch.block is not None:
         name += f"<<<{_dimensions(launch.grid)}, {_dimensions(launch.block)}>>>"
     other = context.error is not None and launch.thread != context.error.thread
-    return f"{name}{_on(launch, model)}{launch.where}" + (f" (thread {launch.thread})" if other else "")
+    graph = f", captured in {launch.graph.name}" if launch.graph is not None else ""
+    return f"{name}{_on(launch, model)}{launch.where}{graph}" + (f" (thread {launch.thread})" if other else "")
 
 
 def _dimensions(shape: tuple[int, int, int]) -> str:
