@@ -129,7 +129,7 @@ def _with_dump(finding: Finding, context: Context, process: ProcessAnalysis, kep
     if process.model is None or not failed:
         return finding
     name = os.path.basename(kept.file)
-    if len(failed) > 1:
+    if len(failed) > 1 or len(process.model.lost_contexts) > 1:
         return msgspec.structs.replace(finding, because=(*finding.because, *described(kept.dump, name)))
     lines = told_of_dump(context, process.model, _dumped(failed[0]))
     return msgspec.structs.replace(finding, because=(*finding.because[:1], *lines, *described(kept.dump, name)))
