@@ -45,6 +45,12 @@ def narrowed(bench: Bench, body: str, **environment: str) -> tuple[Run, list[str
     return run, [name for name in reached[reached.index("cuModuleGetFunction") + 1 :] if name not in asked]
 
 
+def sticky(bench: Bench) -> tuple[str, ...]:
+    """What the report says of the lost context."""
+    (finding,) = (each for each in analyze([bench.folder / "trace"]).findings if each.name == "error-sticky")
+    return finding.because
+
+
 @pytest.mark.parametrize("record", ["lifecycle", "full"])
 def test_a_launch_is_waited_for_before_and_after(bench: Bench, record: str) -> None:
     run, reached = narrowed(bench, "CHECK(go(1) == 0 && go(2) == 0);", CUVET_RECORD=record)
@@ -187,6 +193,12 @@ def test_what_another_thread_launches_meanwhile_is_a_candidate_too(bench: Bench)
     rings = recording.launches[failed.thread, failed.number]
     found = [each for ring in rings for each in unwaited(ring, recording, NUMBERS.get).launches]
     assert sorted(launch.words[0].value or 0 for launch in found) == [2, 9]
+    assert not any(line.startswith("verdict") for line in sticky(bench))
+
+
+def test_the_verdict_is_the_launch_that_told_so(bench: Bench) -> None:
+    narrowed(bench, f"CHECK(go(1) == 0 && go(2) == {LOST});", NULL_DRIVER_LOSE="2")
+    assert sticky(bench)[1].startswith("verdict: kernel<<<1, 1>>> on stream#1 at ")
 
 
 def test_the_graph_that_loses_the_context_is_the_verdict(bench: Bench) -> None:
@@ -197,5 +209,4 @@ def test_the_graph_that_loses_the_context_is_the_verdict(bench: Bench) -> None:
         CHECK(go(1) == 0 && cuGraphLaunch(exec, stream) == {LOST});""",
         NULL_DRIVER_LOSE="2",
     )
-    (finding,) = (each for each in analyze([bench.folder / "trace"]).findings if each.name == "error-sticky")
-    assert finding.because[1].startswith("verdict: a kernel of executable-graph#1 at ")
+    assert sticky(bench)[1].startswith("verdict: a kernel of executable-graph#1 at ")
