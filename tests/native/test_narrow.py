@@ -196,6 +196,22 @@ def test_what_another_thread_launches_meanwhile_is_a_candidate_too(bench: Bench)
     assert not any(line.startswith("verdict") for line in sticky(bench))
 
 
+@pytest.mark.parametrize(("before", "left"), [("go(1);", [3]), ("stream = 0; go(1); stream = other;", [1, 3])])
+def test_what_the_stream_had_before_is_no_candidate(bench: Bench, before: str, left: list[int]) -> None:
+    """Of launches that were not waited for, since they came before the N-th."""
+    run, _ = narrowed(
+        bench,
+        f"""handle other = stream; {before} CHECK(go(2) == 0 && go(3) == {LOST});
+        uint32_t cuCtxSynchronize(void); cuCtxSynchronize();""",
+        NULL_DRIVER_LOSE="3",
+        CUVET_NARROW="2",
+    )
+    (failed,) = (call for call in run.trace.calls if call.awaited)
+    (ring,) = run.trace.recording.launches[failed.thread, failed.number]
+    found = unwaited(ring, run.trace.recording, NUMBERS.get).launches
+    assert [launch.words[0].value for launch in found] == left
+
+
 def test_the_verdict_is_the_launch_that_told_so(bench: Bench) -> None:
     narrowed(bench, f"CHECK(go(1) == 0 && go(2) == {LOST});", NULL_DRIVER_LOSE="2")
     assert sticky(bench)[1].startswith("verdict: kernel<<<1, 1>>> on stream#1 at ")

@@ -22,7 +22,7 @@ from cuvet.model import Arguments, Call, Function, GraphExec, Launch, Model, Out
 from cuvet.model.objects import Object
 from cuvet.model.series import Series
 from cuvet.recording import Recording
-from cuvet.recording.launches import Launched, unwaited
+from cuvet.recording.launches import Launched, done_with, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
 from cuvet.recording.reader import Array, Clock
@@ -142,8 +142,8 @@ class Calls:
         somebody saw it."""
         call = self._call(record, entry_point, known)
         if (call.thread, call.number) in self._recording.launches:
-            call.launches, call.more_launches = self._launches_before(model, call, known)
             call.awaited = record.awaited
+            call.launches, call.more_launches = self._launches_before(model, call, known)
         if record.status is None:
             call.outcome.signal = self._signal_in(record, death, call)
         return call
@@ -223,14 +223,17 @@ class Calls:
         rings = self._recording.launches.get((call.thread, call.number), ())
         alone = sum(1 for _ in model.objects(Kind.CONTEXT, alive=False)) <= 1
         each = [unwaited(ring, self._recording, known.__getitem__, alone=alone) for ring in rings]
-        kernels = (self._launch(model, launched) for found in each for launched in found.launches)
+        kernels = [launched for found in each for launched in found.launches]
+        if call.awaited:
+            kernels = _without_done(kernels, call, alone=alone)
         captured = {
             (ring.thread, end): found.captured[end]
             for ring, found in zip(rings, each, strict=True)
             for end in found.captured
         }
         graphs = (launched for found in each for launched in found.graphs)
-        launches = (*kernels, *self._of_graphs(model, graphs, captured))
+        unwaited_for = (self._launch(model, launched) for launched in kernels)
+        launches = (*unwaited_for, *self._of_graphs(model, graphs, captured))
         told = {ring.thread for ring in rings}
         more = any(found.more for found in each) or not self._recording.calls_of_thread.keys() <= told
         return launches, more and not self._recording.awaits_all
@@ -299,6 +302,17 @@ class Calls:
             call.stack = fault.stack
             call.api = self._sites.api(fault.stack) or ""
         return fault.signal
+
+
+def _without_done(launches: Sequence[Launched], call: Call, *, alone: bool) -> list[Launched]:
+    """Without those that its stream had before ``call``, which the shim waited for."""
+    own = (each for each in launches if (each.thread, each.number) == (call.thread, call.number))
+    stream = next((each.stream for each in own), None)
+    return [
+        each
+        for each in launches
+        if each.thread != call.thread or each.number >= call.number or not done_with(each, stream, alone=alone)
+    ]
 
 
 def _arguments(data: bytes) -> Arguments | None:

@@ -61,10 +61,14 @@ def unwaited(
         slot = ring.data["slots"][row]
         after = max(after, int(slot["entered"]))
         called = entry_point(int(slot["entry_point"]))
-        if called is None or int(slot["status"]) not in (0, layout.PENDING):
+        if called is None or int(slot["status"]) not in (0, layout.PENDING, layout.AWAITED):
             continue
         args = slot["args"].tolist()
-        if called.does(Verb.LAUNCHES, to=FUNCTIONS):
+        if int(slot["status"]) == layout.AWAITED:
+            graph = called.does(Verb.LAUNCHES, to=(Kind.GRAPH_EXEC,))
+            stream = args[1] if graph else _launched(ring, row, called, tables, after).stream
+            found = [each for each in found if not done_with(each, stream, alone=alone)]
+        elif called.does(Verb.LAUNCHES, to=FUNCTIONS):
             found.append(_launched(ring, row, called, tables, after))
         elif called.does(Verb.LAUNCHES, to=(Kind.GRAPH_EXEC,)):
             found.append(Launched(args[0], args[1], 0, ring.thread, int(slot["number"]), after, (), graph=True))
@@ -87,6 +91,11 @@ def unwaited(
         found = [*found[:since], *_not_captured(found[since:], stream)]
     kernels, graphs = ([each for each in found if each.graph is graph] for graph in (False, True))
     return Unwaited(kernels, more, graphs, captured)
+
+
+def done_with(launch: Launched, stream: int | None, *, alone: bool) -> bool:
+    """Whether the launch is done when the stream is."""
+    return launch.stream == stream and stream is not None and (alone or stream not in _DEFAULT_STREAMS)
 
 
 def _not_captured(launches: list[Launched], stream: int) -> list[Launched]:
