@@ -82,6 +82,38 @@ def test_a_program_without_a_fault_has_no_finding(run: RunProgram) -> None:
     assert not report.findings
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+def test_a_launch_beside_a_capture_is_waited_for_and_the_capture_stays_whole(run: RunProgram, mode: int) -> None:
+    """The capture forbids its thread, or all, to wait for another stream."""
+    done, report = run(
+        f"""
+        handle graph, captured = stream, other;
+        CHECK(cuStreamCreate(&other, 1) == 0 && cuStreamBeginCapture_v2(captured, {mode}) == 0 && go(fine) == 0);
+        stream = other;
+        CHECK(go(dies) == 719);
+        stream = captured;
+        CHECK(cuStreamEndCapture(captured, &graph) == 719 || 1);"""
+    )
+    assert done.returncode == 0, done.stderr
+    (finding,) = report.findings
+    assert finding.because[1].startswith("verdict: dies<<<2, 32>>> on stream#2 at ")
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_a_capture_goes_on_while_another_stream_is_waited_for(run: RunProgram, mode: int) -> None:
+    done, report = run(
+        f"""
+        handle graph, captured = stream, other;
+        CHECK(cuStreamCreate(&other, 1) == 0 && cuStreamBeginCapture_v2(captured, {mode}) == 0 && go(fine) == 0);
+        stream = other;
+        CHECK(go(fine) == 0);
+        CHECK(cuStreamEndCapture(captured, &graph) == 0 && cuGraphDestroy(graph) == 0);
+        CHECK(cuStreamDestroy_v2(captured) == 0 && cuStreamDestroy_v2(other) == 0 && cuModuleUnload(module) == 0);"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert not report.findings
+
+
 def test_a_fault_before_the_nth_launch_is_not_the_nth_launch_s(run: RunProgram) -> None:
     done, report = run("CHECK(go(dies) == 0 && go(fine) == 719);", "--narrow=2")
     assert done.returncode == 0, done.stderr
