@@ -75,8 +75,8 @@ class Proof(ProcessAnalysis):
 
     times: Times
 
-    def _first_model(self, running: bool) -> Model | None:
-        model = super()._first_model(running)
+    def _first_model(self) -> Model | None:
+        model = super()._first_model()
         if model is not None:
             model.order = Watching(self.times)
         return model

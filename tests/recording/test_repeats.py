@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 from cuvet import catalog
 from cuvet.analysis import Analysis, Meta, process
+from cuvet.analysis.calls import RecordedCall
+from cuvet.analysis.judge import Judge
 from cuvet.catalog import Kind
+from cuvet.model import Model
 from cuvet.model.table import ObjectTable
 from cuvet.recording import ordering, reader, short_lives
 from cuvet.recording.ordering import Ordering
@@ -379,6 +382,20 @@ def test_events_that_live_on_are_rows(
     assert delivered(path, True) < len(made.records) - 1200
     without, with_all = both(tmp_path)
     assert without == with_all
+
+
+def test_of_what_is_read_first_not_all_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+
+    class Counting(Judge):
+        def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
+            judged.append(call)
+            return super().judge(model, call, record)
+
+    monkeypatch.setattr(process, "Judge", Counting)
+    lasting(1000).write(tmp_path)
+    report(tmp_path)
+    assert len(judged) < 20
 
 
 def test_what_is_said_while_events_are_made_is_said_of_all(tmp_path: Path) -> None:

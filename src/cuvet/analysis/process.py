@@ -62,6 +62,7 @@ class ProcessAnalysis:
         self.judge = Judge(findings, recording.clock)
         self.model: Model | None = None
         self._findings = findings
+        self._running = False
         self._inherit = inherit
         self._ordering = Ordering(recording, repeats=LEAVE_OUT_REPEATS)
         self._ordering.told = self._told_if_calm
@@ -80,15 +81,15 @@ class ProcessAnalysis:
     def advance(self, *, running: bool, death: int | None = None) -> None:
         """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
         held, self._held = self._held, []
+        self._running = running
         try:
             for item in chain(held, self._ordering.poll(running=running)):
-                self._take(item, running, death)
+                self._take(item, death)
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
 
-    def _take(self, item: Item, running: bool, death: int | None) -> None:
-        if self.model is None:
-            self.model = self._first_model(running)
+    def _take(self, item: Item, death: int | None) -> None:
+        self._begin()
         if self.recording.left_out:
             self._count_left_out(self._ordering.instant)
         if isinstance(item, CallRecord) and self.model is not None:
@@ -133,7 +134,7 @@ class ProcessAnalysis:
 
     def _told_if_calm(self) -> int | None:
         """How much was said of calls so far; None if calls that are alike may be judged differently."""
-        model = self.model
+        model = self._begin()
         if model is None or model.live_captures or model.lost_contexts or model.touches is not None:
             return None
         return self._told + self.judge.contradicted
@@ -142,11 +143,17 @@ class ProcessAnalysis:
         """The model of a child process, as it began; None if it was not forked here."""
         return next((model for fork, model in self._forks if self.recording.child_of(fork) == child), None)
 
-    def _first_model(self, running: bool) -> Model | None:
-        """None while the parent of a forked process has not been followed up to the fork."""
+    def _begin(self) -> Model | None:
+        """The model, which is made when the first calls have been read; None while the parent of a forked process has not been followed up
+        to the fork."""
+        if self.model is None:
+            self.model = self._first_model()
+        return self.model
+
+    def _first_model(self) -> Model | None:
         if any(note.code == NoteCode.INHERITED_CONTEXT for note in self.recording.notes):
             inherited = self._inherit(self.recording)
-            if inherited is not None or running:
+            if inherited is not None or self._running:
                 return inherited
         header = self.recording.header
         gpus, whole = int(header["gpus"]), not int(header["dropped"])

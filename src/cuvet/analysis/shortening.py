@@ -119,15 +119,15 @@ class _Shortening(ProcessAnalysis):
         self._count_left_out(self._until)
         self._tell(self._until)
 
-    def _take(self, item: Item, running: bool, death: int | None) -> None:
+    def _take(self, item: Item, death: int | None) -> None:
         if isinstance(item, Skipped) and self.model is not None:
             before = self.model.table.counts()
-            super()._take(item, running, death)
+            super()._take(item, death)
             self._note(after - was for was, after in zip(before, self.model.table.counts(), strict=True))
             return
         if isinstance(item, CallRecord):
             self._keep(item)
-        super()._take(item, running, death)
+        super()._take(item, death)
 
     def _keep(self, call: CallRecord) -> None:
         instant = self._ordering.instant
