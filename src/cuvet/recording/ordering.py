@@ -137,7 +137,7 @@ class Ordering:
 
     def __init__(self, recording: Recording, *, repeats: bool = False) -> None:
         self.recording = recording
-        self.entry_points = EntryPoints(recording)
+        self._entry_points: EntryPoints | None = None
         self.counted = 0
         self.pinned: Callable[[Array], Array] | None = None
         """Says of calls, by their places, which are to be given whatever is like them."""
@@ -155,6 +155,13 @@ class Ordering:
         """Ticks at which the newest call entered that was read before this poll."""
         self._forks_taken = self._host_accesses_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
+
+    @property
+    def entry_points(self) -> EntryPoints:
+        """Those that have been read; there are none before the first calls."""
+        if self._entry_points is None or len(self.recording.entry_points) != self._entry_points.known:
+            self._entry_points = EntryPoints(self.recording)
+        return self._entry_points
 
     def after_period(self, steady: bool) -> None:
         """Told after each ``Boundary``: whether the last repetitions left the state as it was."""
@@ -184,8 +191,6 @@ class Ordering:
         self._forget()
 
     def _take(self, batch: Batch) -> None:
-        if len(self.recording.entry_points) != self.entry_points.known:
-            self.entry_points = EntryPoints(self.recording)
         self._take_others()
         calls = batch.calls
         self.counted += len(calls)
