@@ -44,6 +44,7 @@ SOURCE = r"""
         CHECK(cuModuleLoadData(&module, ptx) == 0 && cuModuleGetFunction(&fine, module, "fine") == 0);
         CHECK(cuModuleGetFunction(&dies, module, "dies") == 0);
         CHECK(cuMemAlloc_v2(&one, 4096) == 0 && cuMemAlloc_v2(&other, 4096) == 0);
+        if (count > 3) leave_dump(arguments[1], arguments[2], other), abort();
         CHECK(go(fine, one) == 0 && go(dies, one) == 0 && go(dies, other) == 0 && cuCtxSynchronize() == 719);
         leave_dump(arguments[1], arguments[2], other);
         return 0;
@@ -164,3 +165,24 @@ def test_the_name_has_the_host_the_time_and_the_process(finding: RunWithDump) ->
     to = f"of_{os.uname().nodename}_[17].nvcudmp"
     found = finding(dump("dies", GIVEN, (8,), grid=(2, 1, 1)), to, CUDA_COREDUMP_FILE=pattern)
     assert len(said(found)) == 1
+
+
+def hints_of(program: Path, folder: Path, *how: str) -> tuple[str, ...]:
+    (folder / "template").write_bytes(dump("dies", GIVEN, (8,), grid=(2, 1, 1), exception=4))
+    command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--format", "json", "--output", "report"]
+    settings = os.environ | {"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1", "CUDA_COREDUMP_FILE": "core"}
+    subprocess.run(
+        [*command, "--", str(program), "template", "core", *how], cwd=folder, env=settings, timeout=120, check=False
+    )
+    report = msgspec.json.decode((folder / "report").read_bytes(), type=Report)
+    return tuple(hint for hint in report.hints if "core dump" in hint)
+
+
+def test_the_dump_of_a_program_that_ended_with_it_is_a_hint(program: Path, tmp_path: Path) -> None:
+    says, what_to_do = hints_of(program, tmp_path, "abort")
+    assert says.startswith("the GPU core dump core says: Warp Illegal Instruction in dies")
+    assert "CUDA_COREDUMP_GENERATION_FLAGS=skip_abort" in what_to_do
+
+
+def test_a_dump_that_a_finding_tells_of_is_no_hint(program: Path, tmp_path: Path) -> None:
+    assert not hints_of(program, tmp_path)

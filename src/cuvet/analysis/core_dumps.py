@@ -109,6 +109,24 @@ def attach(directory: Path, findings: Sequence[Finding], processes: Sequence[Pro
     return tuple(attached)
 
 
+def untold(directory: Path, processes: Iterable[ProcessAnalysis]) -> Iterator[str]:
+    """What dumps say of processes in which no call told that a context was lost, with what to do: the driver ends the process when it
+    has written a dump, unless the flag skip_abort is set (CUDA-GDB documentation, GPU Core Dump Support)."""
+    dumps = _kept(directory)
+    lost = (
+        {each.recording.pid for each in processes if each.model is not None and each.model.lost_contexts}
+        if dumps
+        else set()
+    )
+    for each in dumps:
+        if not (each.process in lost if each.process else lost):
+            yield from described(each.dump, os.path.basename(each.file))
+            yield (
+                "the driver ends a program whose GPU core dump it has written: with CUDA_COREDUMP_GENERATION_FLAGS=skip_abort the program "
+                "goes on, and the report says where the kernel was launched; cuvet who FILE DIR says what it was given"
+            )
+
+
 def _kept(directory: Path) -> list[Kept]:
     try:
         return msgspec.json.decode(read_regular(directory / FILE, _MOST_KEPT, follow=False), type=list[Kept])

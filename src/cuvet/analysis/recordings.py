@@ -86,6 +86,7 @@ class Analysis:
         return [process.recording.pid for process in self._processes.values() if process.recording.is_running]
 
     def _hints(self, meta: Meta, *, leaks: bool) -> Iterator[str]:
+        yield from core_dumps.untold(self.directory, self.processes())
         for process in self.processes():
             yield from process.hints(meta, leaks=leaks)
 
