@@ -77,9 +77,10 @@ def unwaited(
             capturing[args[0]], begun[args[0]] = len(found), int(slot["number"])
         elif called.name == _END_CAPTURE:
             since = capturing.pop(args[0], 0)
-            if args[0] in begun:
+            first = begun.pop(args[0], None)
+            if first is not None:
                 captured[int(slot["number"])] = [
-                    each for each in found if each.number > begun[args[0]] and each.stream == args[0] and not each.graph
+                    each for each in found if each.number > first and each.stream == args[0] and not each.graph
                 ]
             found = [*found[:since], *_not_captured(found[since:], args[0])]
             more = True
