@@ -63,40 +63,29 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "client"
 
 
+def run_with_dump(
+    program: Path, folder: Path, data: bytes, to: str, *how: str, **more: str
+) -> tuple[subprocess.CompletedProcess[str], Report]:
+    """Of the program that writes ``data`` to the file ``to``. ``how``: that it ends then."""
+    (folder / "template").write_bytes(data)
+    command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--trace", "trace", "--format", "json"]
+    settings = {"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1", "CUDA_COREDUMP_FILE": "core", **more}
+    done = subprocess.run(
+        [*command, "--output", "report", "--", str(program), "template", to, *how],
+        capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=os.environ | settings,
+    )  # fmt: skip
+    return done, msgspec.json.decode((folder / "report").read_bytes(), type=Report)
+
+
 @pytest.fixture
 def finding(program: Path, tmp_path: Path) -> RunWithDump:
     """That of the lost context."""
 
     def finding(data: bytes, to: str = "core", **more: str) -> Finding:
-        template, report, trace = tmp_path / "template", tmp_path / "report.json", tmp_path / "trace"
-        template.write_bytes(data)
-        command = [
-            sys.executable,
-            "-m",
-            "cuvet",
-            "run",
-            "--device",
-            "emulated",
-            "--format",
-            "json",
-            "--trace",
-            str(trace),
-        ]
-        command += ["--output", str(report), "--", str(program), str(template), to]
-        settings = {"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1", "CUDA_COREDUMP_FILE": "core", **more}
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, **settings},
-        )
+        done, whole = run_with_dump(program, tmp_path, data, to, **more)
         assert done.returncode == 0, done.stderr
-        whole = msgspec.json.decode(report.read_bytes(), type=Report)
         (found,) = whole.findings
-        analyzed = [sys.executable, "-m", "cuvet", "analyze", "--format", "json", str(trace)]
+        analyzed = [sys.executable, "-m", "cuvet", "analyze", "--format", "json", str(tmp_path / "trace")]
         again = subprocess.run(analyzed, capture_output=True, text=True, timeout=120, check=False)
         assert msgspec.json.decode(again.stdout, type=Report).findings == whole.findings
         return msgspec.structs.replace(found, help="\n".join(whole.not_checked))
@@ -168,13 +157,8 @@ def test_the_name_has_the_host_the_time_and_the_process(finding: RunWithDump) ->
 
 
 def hints_of(program: Path, folder: Path, *how: str) -> tuple[str, ...]:
-    (folder / "template").write_bytes(dump("dies", GIVEN, (8,), grid=(2, 1, 1), exception=4))
-    command = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--format", "json", "--output", "report"]
-    settings = os.environ | {"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1", "CUDA_COREDUMP_FILE": "core"}
-    subprocess.run(
-        [*command, "--", str(program), "template", "core", *how], cwd=folder, env=settings, timeout=120, check=False
-    )
-    report = msgspec.json.decode((folder / "report").read_bytes(), type=Report)
+    data = dump("dies", GIVEN, (8,), grid=(2, 1, 1), exception=4)
+    _, report = run_with_dump(program, folder, data, "core", *how)
     return tuple(hint for hint in report.hints if "core dump" in hint)
 
 

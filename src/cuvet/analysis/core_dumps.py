@@ -110,8 +110,8 @@ def attach(directory: Path, findings: Sequence[Finding], processes: Sequence[Pro
 
 
 def untold(directory: Path, processes: Iterable[ProcessAnalysis]) -> Iterator[str]:
-    """What dumps say of processes in which no call told that a context was lost, with what to do: the driver ends the process when it
-    has written a dump, unless the flag skip_abort is set (CUDA-GDB documentation, GPU Core Dump Support)."""
+    """What dumps say of processes in which no call told that a context was lost: a driver was measured to end the process when it had
+    written the dump (an H200, driver 580.159.04). CU_COREDUMP_SKIP_ABORT (CUDA Driver API) is against that."""
     dumps = _kept(directory)
     lost = (
         {each.recording.pid for each in processes if each.model is not None and each.model.lost_contexts}
@@ -122,8 +122,8 @@ def untold(directory: Path, processes: Iterable[ProcessAnalysis]) -> Iterator[st
         if not (each.process in lost if each.process else lost):
             yield from described(each.dump, os.path.basename(each.file))
             yield (
-                "the driver ends a program whose GPU core dump it has written: with CUDA_COREDUMP_GENERATION_FLAGS=skip_abort the program "
-                "goes on, and the report says where the kernel was launched; cuvet who FILE DIR says what it was given"
+                "the driver ends a program when it has written a GPU core dump, so that no call tells the error: cuvet who FILE DIR says "
+                "what the kernel was given; the flag against that is CUDA_COREDUMP_GENERATION_FLAGS=skip_abort"
             )
 
 
