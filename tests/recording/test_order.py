@@ -311,13 +311,17 @@ ALL, FEW = 300, 16 + 8
         (loop("cuEventRecord", at=5000, flags=w.ORDER), ALL),
         (loop("cuStreamSynchronize", flags=w.ORDER), FEW),
         (loop("cuLaunchKernel", flags=w.ORDER), FEW),
-        (loop("cuLaunchKernelEx", flags=w.ORDER), ALL),  # it names its stream in a structure
+        (loop("cuLaunchKernelEx", flags=w.ORDER), FEW),  # the struct in which it names its stream is compared
         (loop("cuMemPrefetchBatchAsync", flags=w.ORDER), ALL),  # its objects in an array
         (loop("cuStreamBeginCapture", flags=w.ORDER), ALL),
         (loop("cuGraphLaunch", flags=w.ORDER), ALL),
         (loop("cuCtxPushCurrent", flags=w.ORDER), ALL),
         (loop("cuDeviceGet", flags=w.ORDER), ALL),  # the catalog says nothing of it
         (loop("cublasSetStream", flags=w.ORDER), ALL),
+        (loop("cublasSgemm", flags=w.WORK), FEW),
+        (loop("ncclAllReduce", flags=w.WORK), FEW),
+        (loop("ncclGroupEnd", flags=w.WORK), ALL),  # it may begin work that other calls told of
+        (loop("cublasCreate", flags=w.WORK), ALL),
     ],
 )
 def test_calls_that_are_judged_once_may_be_left_out(tmp_path: Path, records: bytes, count: int) -> None:

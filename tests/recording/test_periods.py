@@ -229,10 +229,21 @@ def test_a_run_is_three_periods_long_or_goes_on() -> None:
     assert runs([*once(5), *[7] * 30, *once(30), *[8, 9] * 20]) == [_Run(21, 35, 1), _Run(82, 105, 2)]
 
 
-def test_a_period_has_at_most_8192_calls() -> None:
-    for period, found in ((8192, True), (8193, False)):
+def test_a_period_has_at_most_16384_calls() -> None:
+    for period, found in ((16384, True), (16385, False)):
         body = once(period)
         assert runs(body * 2 + body[:100]) == ([_Run(2 * period, 2 * period + 100, period)] if found else [])
+
+
+def test_a_run_that_is_part_of_a_longer_one_does_not_count() -> None:
+    """As a loop of which every fourth turn waits."""
+    turn = [*range(1, 31)]
+    every_fourth = [*turn * 4, 99]
+    length = len(every_fourth)
+    assert runs([*every_fourth * 6]) == [_Run(2 * length, 6 * length, length)]
+    assert runs([*every_fourth * 6, *turn * 40]) == [_Run(6 * length + 30 + 15, 6 * length + 40 * 30, 30)]
+    before, *rest = runs([*[7] * 300, *every_fourth * 6])
+    assert (before, rest) == (_Run(16, 300, 1), [_Run(300 + length, 300 + 6 * length, length)])
 
 
 def test_a_run_is_where_generations_grow_evenly() -> None:
@@ -393,4 +404,4 @@ def test_what_is_remembered_is_bounded() -> None:
     repeats = Repeats()
     for first in range(0, 100_000, 10_000):
         assert sum(map(len, repeats.take(rows_of(once(10_000, first))))) == 10_000
-    assert len(repeats._like) == len(repeats._generations) == 1 << 15
+    assert len(repeats._like) == len(repeats._generations) == 1 << 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -57,6 +58,7 @@ class Program:
         self.generations: Counter[tuple[Kind, int]] = Counter()
         self.ended: dict[Kind, list[int]] = defaultdict(list)
         self.slots: dict[tuple[str, int], int] = {}
+        self.functions: dict[int, int] = {}
         self.fresh = 0x10_0000
         self.call(1, "cuInit", 0, context=0)
         self.call(1, "cuDevicePrimaryCtxRetain", 1, 0, context=0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
@@ -140,6 +142,29 @@ class Program:
         if addresses:
             address = addresses[slot % len(addresses)] + 100
             self.call(thread, "cuMemcpyHtoDAsync", address, 0x5000, 16, 0, flags=w.ORDER)
+
+    def launch(self, slot: int, thread: int = 1, into: int = 64) -> None:
+        """A kernel of whose code nothing is known, with a number that is another each time, and a pointer into memory, which may have
+        ended."""
+        function, stream = self.function(slot % 2), self.slots["stream", slot % 2]
+        addresses = [at for (what, _), at in self.slots.items() if what in ("memory", "pooled", "pinned")]
+        address = (addresses or self.ended[Kind.MEMORY] or [0])[-1 - slot % max(1, len(addresses))]
+        arguments = struct.pack("<IHHHHI", 2, 0, 8, 8, 8, 0) + struct.pack("<QQ", self.now, address + into)
+        named = [(0, Kind.FUNCTION, 3, 1, function, CONTEXT), self.seen(8, "stream", stream)]
+        words = (function, 1, 1, 1, 32, 1, 1, 0, stream, 0x7FFE, 0)
+        self.call(thread, "cuLaunchKernel", *words, objects=named, inputs={9: arguments}, flags=w.WORK)
+
+    def function(self, number: int) -> int:
+        """One of two."""
+        if number not in self.functions:
+            module, handle = 0x9000 + number * 0x100, 0xA000 + number * 0x100
+            self.call(1, "cuModuleLoadData", 0x7FFF, 0x6000, outputs=[(0, Kind.MODULE, 1, module)])
+            seen = [(1, Kind.MODULE, 3, 1, module, CONTEXT)]
+            self.call(
+                1, "cuModuleGetFunction", 0x7FFF, module, 0x6000, objects=seen, outputs=[(0, Kind.FUNCTION, 1, handle)]
+            )
+            self.functions[number] = handle
+        return self.functions[number]
 
     def copy_to_freed(self, offset: int) -> None:
         """Into memory that was freed, where only some of what lay there reached; the driver refuses that."""
@@ -231,7 +256,7 @@ def delivered(path: Path, repeats: bool) -> int:
 slots, threads = st.integers(0, 3), st.integers(1, 2)
 steps = st.one_of(
     st.tuples(st.sampled_from(["make", "end"]), st.sampled_from(sorted(MAKES)), slots, threads),
-    st.tuples(st.sampled_from(["record", "wait", "work", "wait_for"]), slots, threads),
+    st.tuples(st.sampled_from(["record", "wait", "work", "wait_for", "launch"]), slots, threads),
 )
 mistakes = st.tuples(st.just("stale"), slots, threads)
 bodies = st.lists(steps, min_size=1, max_size=8)
@@ -241,8 +266,10 @@ loops = st.tuples(
 
 
 @settings(max_examples=120, deadline=None)
-@given(st.lists(loops, min_size=1, max_size=5), st.booleans())
-def test_the_report_is_the_same(program: list[tuple[list[tuple[object, ...]], int]], complete: bool) -> None:
+@given(st.lists(loops, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_the_report_is_the_same(
+    program: list[tuple[list[tuple[object, ...]], int]], complete: bool, accesses: bool
+) -> None:
     made = Program()
     for body, times in program:
         for _ in range(times):
@@ -255,7 +282,7 @@ def test_the_report_is_the_same(program: list[tuple[list[tuple[object, ...]], in
         made.stale(slot)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
-        made.write(Path(folder), flags=2 if complete else 0)
+        made.write(Path(folder), flags=2 * complete + 4 * accesses)
         without, with_all = both(Path(folder))
     assert without == with_all
 
@@ -382,6 +409,56 @@ def test_events_that_live_on_are_rows(
     assert delivered(path, True) < len(made.records) - 1200
     without, with_all = both(tmp_path)
     assert without == with_all
+
+
+def numbers(made: Program, turn: int) -> None:
+    made.launch(0)
+
+
+def other_pointers(made: Program, turn: int) -> None:
+    made.launch(0, into=turn % 512)
+
+
+def other_memory(made: Program, turn: int) -> None:
+    made.make("memory", 5)
+    made.launch(0)
+    made.end("memory", 5)
+
+
+def in_a_capture(made: Program, turn: int) -> None:
+    if turn == 0:
+        stream = made.slots["stream", 0]
+        made.call(1, "cuStreamBeginCapture", stream, 0, objects=[made.seen(0, "stream", stream)])
+    made.launch(0)
+
+
+@pytest.mark.parametrize(
+    ("what", "least", "most"),
+    [(numbers, 0, 1000), (other_pointers, 3000, 3000), (other_memory, 3000, 3000), (in_a_capture, 3000, 3000)],
+)
+def test_numbers_that_kernels_without_code_are_given_do_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: Callable[[Program, int], None], least: int, most: int
+) -> None:
+    launches = []
+
+    class Counting(Judge):
+        def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
+            launches.extend([call] * (call.name == "cuLaunchKernel"))
+            return super().judge(model, call, record)
+
+    monkeypatch.setattr(reader, "GROUP", 3)
+    monkeypatch.setattr(ordering, "SLACK_NS", SLACK_NS)
+    made = Program()
+    made.make("memory", 0)
+    for turn in range(3000):
+        what(made, turn)
+        made.wait_for(1)
+    made.write(tmp_path, flags=4)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    monkeypatch.setattr(process, "Judge", Counting)
+    report(tmp_path)
+    assert least <= len(launches) <= most
 
 
 def test_of_what_is_read_first_not_all_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

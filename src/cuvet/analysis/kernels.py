@@ -54,6 +54,10 @@ class RecordedKernels:
             self._uses[function] = use_of(program, function.symbol) if program is not None else None
         return self._uses[function]
 
+    def without_code(self) -> list[Function]:
+        """Those that were launched, and of whose code nothing is known."""
+        return [function for function, use in self._uses.items() if use is None and function.alive]
+
     def spans(
         self, function: Function, arguments: Arguments, grid: Dimensions, block: Dimensions
     ) -> tuple[Span, ...] | None:

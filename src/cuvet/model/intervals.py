@@ -29,6 +29,10 @@ class Intervals(Generic[T]):
         """Where the first interval begins and the last one ends; None if there is none."""
         return (self._starts[0], self._ends[-1]) if self._starts else None
 
+    def ranges(self) -> list[tuple[int, int]]:
+        """First address of each interval, and the one behind it."""
+        return list(zip(self._starts, self._ends, strict=True))
+
     def overlapping(self, start: int, end: int) -> list[T]:
         """The values that cover any part of [start, end), in order of address, each once in a row."""
         low, high = self._span(start, end)

@@ -47,6 +47,10 @@ class MemoryTable(Generic[M]):
         """Where the first live range begins and the last one ends; None if there is none."""
         return self._live.bounds()
 
+    def ranges(self) -> list[tuple[int, int]]:
+        """Where the live ranges begin and end."""
+        return self._live.ranges()
+
     def live_overlapping(self, address: int, size: int) -> list[M]:
         """Live ranges that share a byte with [address, address + size)."""
         return self._live.overlapping(address, address + max(size, 1))

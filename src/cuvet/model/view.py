@@ -407,6 +407,10 @@ class ModelView:
             return device or host or (0, 0)
         return min(device[0], host[0]), max(device[1], host[1])
 
+    def ranges_of_memory(self) -> list[tuple[int, int]]:
+        """Where it lies, in order."""
+        return sorted([*self.allocations.ranges(), *self.host_memory.ranges()])
+
     def overlapping_allocations(self, address: int, size: int) -> list[Allocation]:
         """The live allocations that share bytes with the range, by address."""
         return self.allocations.live_overlapping(address, size)

@@ -25,13 +25,14 @@ import numpy as np
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.catalog.authored.libraries.accessed import accessed
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
-from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, distinct, likeness
+from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, Unread, distinct, likeness
 from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, columns_of, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
@@ -76,6 +77,8 @@ _CALM = frozenset(
     }
 )  # fmt: skip
 """What calls do that change nothing about objects which they do not name."""
+_WORKS = frozenset({Verb.USES, Verb.ON, Verb.READS, Verb.WRITES})
+"""What calls of libraries do that may be left out when they are repeated."""
 
 
 class EntryPoints:
@@ -99,15 +102,20 @@ class EntryPoints:
         self.library = np.zeros(len(self.makes), bool)
         self.repeatable = np.zeros(len(self.makes), bool)
         self.calm = np.zeros(len(self.makes), bool)
+        self.maps = np.zeros(len(self.makes), bool)
+        """Whether there may be other memory after a call."""
         self.written = np.zeros(len(self.makes), np.uint64)
         """A bit for each parameter through which the driver writes."""
+        self.function, self.given = np.full(len(self.makes), -1), np.full(len(self.makes), -1)
+        """The parameters that are the kernel which a call launches, and its arguments."""
         self.made, self.ended = np.zeros(len(self.makes), np.int8), np.zeros(len(self.makes), np.int8)
         self.allocates, self.lasts = np.zeros(len(self.makes), bool), np.zeros(len(self.makes), bool)
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
-            self.repeatable[number] = entry_point.api == "driver" and _is_repeatable(entry_point)
+            self.repeatable[number] = _is_repeatable(entry_point)
+            self.maps[number] = not self.repeatable[number] or any(role.verb in _MAKES for role in entry_point.roles)
             self.calm[number] = entry_point.api == "driver" and all(role.verb in _CALM for role in entry_point.roles)
             self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
             self.made[number], self.ended[number] = made_by(entry_point), ended_by(entry_point)
@@ -116,6 +124,10 @@ class EntryPoints:
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
                 self.stream[number] = entry_point.index[on[0]]
+            launched = [role.parameter for role in entry_point.roles if role.verb is Verb.LAUNCHES and not role.field]
+            if launched and "kernelParams" in entry_point.index:
+                self.function[number] = entry_point.index[launched[0]]
+                self.given[number] = entry_point.index["kernelParams"]
 
     def __getitem__(self, number: int) -> EntryPoint | None:
         return self._by_id.get(number)
@@ -125,8 +137,13 @@ class EntryPoints:
 
 
 def _is_repeatable(entry_point: EntryPoint) -> bool:
+    """Of what a struct names, the struct is compared if it describes a launch: its attributes are then stored too."""
+    if entry_point.api != "driver":
+        return bool(accessed(entry_point)) and all(role.verb in _WORKS for role in entry_point.roles)
+    described = "config" if "kernelParams" in entry_point.index else ""
     return bool(entry_point.roles) and all(
-        role.kind in _REPEATED.get(role.verb, ()) and not (role.field or role.count) for role in entry_point.roles
+        role.kind in _REPEATED.get(role.verb, ()) and not role.count and (not role.field or role.parameter == described)
+        for role in entry_point.roles
     )
 
 
@@ -145,6 +162,9 @@ class Ordering:
         """Of what was given last."""
         self._given = (0, 0)
         self.told: Callable[[], int | None] = lambda: None
+        self.unread: Callable[[], Unread | None] = lambda: None
+        """What is known of kernels without code, when all calls that were read before have been judged: ``functions`` are the handles of
+        these, in order."""
         self._repeats = Repeats() if repeats else None
         self._ended = 0
         self._alike: set[int] = set()
@@ -176,10 +196,15 @@ class Ordering:
     def poll(self, *, running: bool = False) -> Iterator[Item]:
         """Calls, forks and touches in order. While the process is running, those that others may still precede are held back."""
         newest = 0
+        oldest: int | None = None
         for batch in self.recording.poll(running=running):
             self._take(batch)
             newest = max(newest, int(batch.calls["entered"].max()))
-            yield from self._release(_begun(batch) - self._slack, running)
+            begun = _begun(batch)
+            if batch.offsets[-1] < 0:  # of chunks that were freed: others may have been begun earlier
+                oldest = self.recording.oldest_not_freed() if oldest is None else oldest
+                begun = min(begun, oldest)
+            yield from self._release(begun - self._slack, running)
             self._forget()
         self._take_others()
         # Of what came after the last poll, a chunk that was read early in this one may lack calls that a later one has.
@@ -222,12 +247,29 @@ class Ordering:
             rows["calm"] &= able | self.entry_points.calm[number[indices]]
             if self.pinned is not None:
                 able &= ~self.pinned(batch.offsets[indices])
+            rows["maps"] = self.entry_points.maps[number[indices]] | (calls["entry_point"] != number[indices])
             written = self.entry_points.written[number[indices]]
-            rows["like"], rows["generations"] = likeness(batch, indices, able, written)
+            unread = self._unread(batch, indices, number, rows["maps"])
+            rows["like"], rows["generations"] = likeness(batch, indices, able, written, unread)
             rows["able"] = able
         self._batches[self._batches_taken] = batch
         self._batches_taken += 1
         self._add(rows)
+
+    def _unread(self, batch: Batch, indices: Array, number: Array, maps: Array) -> Unread | None:
+        """What of the arguments of these calls makes no difference. None if not all calls have been judged after which there may be other
+        memory."""
+        held = self._repeats is not None and self._repeats.maps()
+        known = None if held or maps.any() or self._waiting["maps"].any() else self.unread()
+        if known is None or not len(known.functions) or not len(known.starts):
+            return None
+        of = number[indices]
+        function, functions = self.entry_points.function[of], np.zeros(len(indices), np.uint64)
+        launches = np.flatnonzero((function >= 0) & (function < batch.calls["arguments"][indices]))
+        handles = batch.words(indices[launches], layout.CALL.itemsize + 8 * function[launches])
+        place = np.minimum(np.searchsorted(known.functions, handles), len(known.functions) - 1)
+        functions[launches] = np.where(known.functions[place] == handles, handles, np.uint64(0))
+        return known._replace(functions=functions, parameters=self.entry_points.given[of])
 
     def _add(self, rows: Array) -> None:
         rows = np.concatenate([self._waiting, rows])
@@ -440,10 +482,7 @@ def is_notable(call: CallRecord) -> bool:
 
 
 def _begun(batch: Batch) -> int:
-    """Ticks at which the newest chunk of the batch was begun. What lasts of chunks that were freed is read before others that were begun
-    earlier."""
-    if batch.offsets[-1] < 0:
-        return 0
+    """Ticks at which the newest chunk of the batch was begun."""
     chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
     return int(batch.calls["entered"][np.searchsorted(chunk, chunk[-1])])
 

@@ -31,6 +31,10 @@ GROUP = 128
 FEW = 8
 """So many at a time, where calls that are made again become seven times as large."""
 _SIZE = struct.Struct("<I")
+_BEGINNING = 4096
+"""Bytes of a chunk in which its first call is looked for."""
+_NEVER = (1 << 64) - 1
+"""Ticks later than all others."""
 _WALKED = 32
 """Records that are walked one by one before repetitions of their sizes are looked for."""
 MOST_PROBLEMS = 20
@@ -92,6 +96,11 @@ class Batch:
     def words(self, indices: Array, offset: Array) -> Array:
         """One word of each of some calls, ``offset`` bytes from its start."""
         words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] + offset) // 8]
+        return words
+
+    def block(self, indices: Array, positions: Array) -> Array:
+        """Some words of each of some calls: a row for each call. Positions are counted in words."""
+        words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] // 8)[:, None] + positions]
         return words
 
 
@@ -321,6 +330,18 @@ class Recording(SideTables):
                 if magic == layout.CHUNK_MAGIC and kind == ChunkKind.RECORDS and left:
                     yield index, left
 
+    def oldest_not_freed(self) -> int:
+        """Ticks at which the first call entered of those in chunks that are not freed; 0 if that is not known."""
+        oldest, absent = _NEVER, 0
+        with self._opened() as descriptor:
+            for index in self._not_freed(0, int(self.header["chunks"])):
+                data = os.pread(descriptor, _BEGINNING, HEADER_BYTES + index * CHUNK_BYTES)
+                absent += not any(data[:8])
+                if not data or absent > MOST_ABSENT:
+                    break
+                oldest = min(oldest, _first_entered(data))
+        return 0 if absent > MOST_ABSENT else oldest
+
     def reread(self, offset: int, record: bytes) -> bytes:
         """The present bytes of a CALL that was whole but had not returned; empty if another record tells of it now."""
         newer = self._read(len(record), offset)
@@ -539,6 +560,21 @@ class _Kept(Recording):
 
     def _poll_kept(self) -> Iterator[Batch]:
         return iter(())
+
+
+def _first_entered(chunk: bytes) -> int:
+    """Ticks at which the first call entered in the beginning of a chunk; 0 if it is further behind."""
+    position = CHUNK_HEADER_BYTES
+    if len(chunk) < position or layout.CHUNK_HEADER.unpack_from(chunk)[:2] != (layout.CHUNK_MAGIC, ChunkKind.RECORDS):
+        return _NEVER
+    while position + layout.CALL.itemsize <= len(chunk):
+        size, kind, _ = layout.RECORD_HEADER.unpack_from(chunk, position)
+        if not size:
+            return _NEVER
+        if kind == RecordType.CALL:
+            return int(np.frombuffer(chunk, layout.CALL, 1, position)[0]["entered"])
+        position += size
+    return 0
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:

@@ -1,6 +1,7 @@
 """Finds where a process repeats the same calls over and over, so that not each of them need be judged.
 
-Two calls are alike if their records are the same but for times, numbers of calls and generations of handles. Where the last ``period``
+Two calls are alike if their records are the same but for times, numbers of calls, generations of handles, and what a kernel of unknown
+code is given that points to no memory. Where the last ``period``
 calls are like those before them, call by call, and so on, the model comes to the same state after each period, once it has seen a few
 (``Boundary`` asks whoever judges the calls). What follows then is left out (``Skipped``), but for the last few periods: the state after
 them is the same as if all had been judged, but for how many objects there have been.
@@ -19,17 +20,23 @@ from cuvet.recording.reader import Array, Batch
 
 KEPT = 8
 """Periods at the end of a repetition that are not left out: more than there are generations of a handle that are remembered."""
-MOST_CALLS = 1 << 13
+MOST_CALLS = 1 << 14
 """In a period."""
 _FEWEST = 64
 """Calls in which it is worth to look for a repetition."""
+_GRAM = 16
+"""Calls that are looked for together."""
 _LONGEST = 8192
 """Bytes of a record that can be like another."""
-_PAST = 1 << 15
+_MOST_PERIODS = 16
+"""That are tried."""
+_PAST = 1 << 16
 """Calls that are remembered: more than three of the longest periods."""
 MIX = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
-_LOW = np.uint64(0xFFFFFFFF)
+_SHIFT, _HALF = np.uint64(29), np.uint64(32)
+_LOW, _KIND = np.uint64(0xFFFFFFFF), np.uint64(0xFF00)
+_WEIGHTS = np.cumprod(np.full(_LONGEST // 8 + 1, MIX))
+"""By word of a record: the same word elsewhere counts otherwise."""
 _FIXED = layout.CALL.itemsize // 8
 COMPARED = (0, 1, 4, 6, 7)
 """Words of the fixed part that are compared: not the times, and not the number of the call."""
@@ -57,62 +64,116 @@ ROW = np.dtype(
         ("special", "?"),
         ("able", "?"),
         ("calm", "?"),
+        ("maps", "?"),
         ("like", "<u8"),
         ("generations", "<u8"),
     ]
 )
 """A call that waits for its turn. ``like``: equal for calls that are alike. ``generations``: a sum of the generations in the record.
 ``special``: it has not returned, or is a fork. ``able``: it succeeded, named living objects only, and can be like another. ``calm``: it
-succeeded, named living objects only, and changes nothing about objects that it does not name."""
+succeeded, named living objects only, and changes nothing about objects that it does not name. ``maps``: there may be other memory after
+it."""
 
 
-def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tuple[Array, Array]:
+class Unread(NamedTuple):
+    """What is known of the arguments of kernels whose code is not known: only those that point to memory are looked at. ``functions``: by
+    call, the kernel, or 0 if all of its arguments are. ``parameters``: the one that they are stored as. Memory lies from each of ``starts``
+    to that of ``ends``."""
+
+    functions: Array
+    parameters: Array
+    starts: Array
+    ends: Array
+
+    def pointers(self, words: Array) -> Array:
+        """The words, and 0 for those that point to no memory."""
+        place = np.searchsorted(self.starts, words, side="right") - 1
+        inside = (place >= 0) & (words < self.ends[place])
+        found: Array = np.where(inside, words, np.uint64(0))
+        return found
+
+
+def likeness(
+    batch: Batch, rows: Array, repeatable: Array, written: Array, unread: Unread | None = None
+) -> tuple[Array, Array]:
     """Two columns of some calls: their likeness, and a sum of the generations in them. ``repeatable`` says which of them can be like
-    another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared."""
+    another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared. Nor are
+    arguments that are ``unread``."""
     calls = batch.calls[rows]
     like = (batch.offsets[rows].astype(np.uint64) ^ MIX) * MIX
     generations = np.zeros(len(rows), np.uint64)
     able = np.flatnonzero(repeatable & (calls["size"] <= _LONGEST))
-    for shape in _shapes(calls[able]):
+    for shape in _shapes(calls[able], None if unread is None else unread.functions[able]):
         members = able[shape]
-        found, sums, told = _of_shape(batch, rows[members], calls[members[0]], int(written[members[0]]))
+        first = int(members[0])
+        masked = range(0)
+        if unread is not None and unread.functions[first]:
+            masked = _kernel_words(batch.record(int(rows[first])), int(unread.parameters[first]))
+        found, sums, told = _of_shape(batch, rows[members], calls[first], int(written[first]), masked, unread)
         like[members[told]], generations[members[told]] = found[told], sums[told]
     return like, generations
 
 
-def _shapes(calls: Array) -> Iterator[Array]:
-    """Indices of calls of one entry point whose records have the same parts of the same lengths."""
+def _shapes(calls: Array, functions: Array | None) -> Iterator[Array]:
+    """Indices of calls of one entry point, and of one of the ``functions``, whose records have the same parts of the same lengths."""
     counts = calls.view("<u8").reshape(-1, _FIXED)[:, _FIXED - 1] & _LOW
     shape = (
         counts
         | calls["size"].astype(np.uint64) << np.uint64(32)
         | calls["entry_point"].astype(np.uint64) << np.uint64(48)
     )
-    order = np.argsort(shape, kind="stable")
-    return iter(np.split(order, np.flatnonzero(np.diff(shape[order])) + 1)) if len(order) else iter(())
+    keys = [shape] if functions is None else [functions, shape]
+    order = np.lexsort(keys)
+    other = np.zeros(max(len(order) - 1, 0), bool)
+    for key in keys:
+        other |= np.diff(key[order]) != 0
+    return iter(np.split(order, np.flatnonzero(other) + 1)) if len(order) else iter(())
 
 
-def _of_shape(batch: Batch, rows: Array, first: Any, written: int) -> tuple[Array, Array, Array]:
-    """Of calls of the shape of the ``first``: their likeness, sums of generations, and whether these are told of all that they made."""
-    found, sums, told = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64), np.ones(len(rows), bool)
+def _kernel_words(record: bytes, parameter: int) -> range:
+    """Which words of a CALL are the arguments of a kernel, that are stored as an input of that parameter."""
+    fixed = layout.CALL_FIXED.unpack_from(record)
+    counts = fixed[-5:]
+    position = layout.CALL_FIXED.size + 8 * counts[0] + 24 * counts[1] + 16 * counts[2] + 8 * counts[3]
+    while position + layout.CALL_INPUT.size + 4 <= len(record):
+        number, _, length = layout.CALL_INPUT.unpack_from(record, position)
+        position += layout.CALL_INPUT.size
+        if number == parameter:
+            described = 4 + 4 * int.from_bytes(record[position : position + 4], "little")
+            return range((position + described + 7) // 8, min(position + length, len(record)) // 8)
+        position += (length + 7) & ~7
+    return range(0)
+
+
+def _of_shape(
+    batch: Batch, rows: Array, first: Any, written: int, masked: range, unread: Unread | None
+) -> tuple[Array, Array, Array]:
+    """Of calls of the shape of the ``first``: their likeness, sums of generations, and whether these are told of all that they made.
+    ``masked``: the words that are arguments of a kernel of which not all are looked at."""
     objects = _FIXED + int(first["arguments"])
     outputs = objects + 3 * int(first["objects"])
     behind = outputs + 2 * int(first["outputs"])
-    for position in (*COMPARED, *range(_FIXED, int(first["size"]) // 8)):
-        if _FIXED <= position < objects and written >> (position - _FIXED) & 1:
-            continue
-        words = batch.words(rows, np.int64(8 * position))
-        is_output = outputs <= position < behind and (position - outputs) % 2 == 0
-        if is_output or (objects <= position < outputs and (position - objects) % 3 == 0):
-            generation = words >> np.uint64(32)
-            sums += generation * np.uint64(pow(int(MIX), position, 1 << 64))
-            words &= _LOW
-            if is_output:
-                told &= (words & np.uint64(0xFF00) == 0) | (generation != 0)
-        words ^= found
-        words *= MIX
-        found = words ^ (words >> _SHIFT)
-    return found, sums, told
+    positions = np.array(
+        [
+            *COMPARED,
+            *(at for at in range(_FIXED, objects) if not written >> (at - _FIXED) & 1),
+            *range(objects, int(first["size"]) // 8),
+        ]
+    )
+    words = batch.block(rows, positions)
+    if unread is not None and masked:
+        begin, end = np.searchsorted(positions, (masked.start, masked.stop))
+        words[:, begin:end] = unread.pointers(words[:, begin:end])
+    is_output = (positions >= outputs) & (positions < behind) & ((positions - outputs) % 2 == 0)
+    has_generation = is_output | ((positions >= objects) & (positions < outputs) & ((positions - objects) % 3 == 0))
+    generations = words[:, has_generation] >> _HALF
+    sums = (generations * _WEIGHTS[positions[has_generation]]).sum(1, np.uint64)
+    words[:, has_generation] &= _LOW
+    told = ((words[:, is_output] & _KIND == 0) | (generations[:, is_output[has_generation]] != 0)).all(1)
+    words *= _WEIGHTS[positions]
+    words ^= words >> _SHIFT
+    words *= MIX
+    return words.sum(1, np.uint64), sums, told
 
 
 @dataclass(slots=True)
@@ -197,6 +258,10 @@ class Repeats:
         self._like = self._generations = np.zeros(0, np.uint64)
         yield from self.end()
 
+    def maps(self) -> bool:
+        """Whether there may be other memory after the calls that are held back."""
+        return any(held["maps"].any() for held in self._held)
+
     def sources(self) -> set[int]:
         """Of the calls that are held back."""
         return {source for held in self._held for source in distinct(held["source"])}
@@ -224,28 +289,74 @@ def _uneven(generations: Array, begin: int, end: int, period: int) -> Array:
 
 
 def _runs(like: Array, generations: Array, begin: int) -> Iterator[_Run]:
-    """Repetitions from ``begin`` on, in their order, that are long enough to be worth it."""
+    """Repetitions from ``begin`` on, in their order, that are long enough to be worth it. Where one is part of a longer one (every fourth
+    turn of a loop does something else), the longer one counts."""
     if len(like) - begin < _FEWEST:
         return
     distance = _distances(like)[begin:]
+    nearest = list(_nearest_runs(like, generations, begin, distance))
+    longest = _longest_run(like, generations, begin, distance)
+    if longest is None or not all(_is_part(run, longest) for run in nearest if _overlap(run, longest)):
+        yield from nearest
+        return
+    yield from (run for run in nearest if run.end <= longest.begin)
+    yield longest
+    yield from (run for run in nearest if run.begin >= longest.end)
+
+
+def _overlap(run: _Run, other: _Run) -> bool:
+    return run.begin < other.end and other.begin < run.end
+
+
+def _is_part(run: _Run, other: _Run) -> bool:
+    return _length(run) + _GRAM + run.period < _length(other)
+
+
+def _length(run: _Run) -> int:
+    return run.end - run.begin
+
+
+def _nearest_runs(like: Array, generations: Array, begin: int, distance: Array) -> Iterator[_Run]:
+    """Those in which the calls before that are alike are always as far back."""
     changes = np.flatnonzero(distance[1:] != distance[:-1]) + 1
     starts, ends = np.append(0, changes), np.append(changes, len(distance))
     periods = distance[starts]
     worth = (periods > 0) & (periods <= MOST_CALLS) & ((ends - starts >= 8) | (ends == len(distance)))
     for start, end, period in zip(starts[worth].tolist(), ends[worth].tolist(), periods[worth].tolist(), strict=True):
-        first, last = max(begin + start, 2 * period), begin + end
-        if first >= last:
-            continue
-        breaks = np.flatnonzero(_uneven(generations, first, last, period)) + first
-        bounds = np.concatenate([[first - 1], breaks, [last]])
+        run = _run_within(like, generations, begin + start, begin + end, period)
+        if run is not None:
+            yield run
+
+
+def _longest_run(like: Array, generations: Array, begin: int, distance: Array) -> _Run | None:
+    """Of the periods that the rarest calls have."""
+    found: _Run | None = None
+    for period in distinct(distance[(distance > 0) & (distance <= MOST_CALLS)])[-_MOST_PERIODS:]:
+        first = max(begin, period)
+        other = np.flatnonzero(like[first:] != like[first - period : -period]) + first
+        bounds = np.concatenate([[first - 1], other, [len(like)]])
         longest = int(np.argmax(np.diff(bounds)))
-        first, last = int(bounds[longest]) + 1, int(bounds[longest + 1])
-        if last - first >= 3 * period or last == len(like):
-            yield _Run(first, last, period)
+        run = _run_within(like, generations, int(bounds[longest]) + 1, int(bounds[longest + 1]), period)
+        if run is not None and _length(run) >= _FEWEST and (found is None or _length(run) > _length(found)):
+            found = run
+    return found
+
+
+def _run_within(like: Array, generations: Array, begin: int, end: int, period: int) -> _Run | None:
+    """The longest part of these calls, which are like those a ``period`` before, in which generations grow evenly; None if it is short and
+    does not go on."""
+    first = max(begin, 2 * period)
+    if first >= end:
+        return None
+    breaks = np.flatnonzero(_uneven(generations, first, end, period)) + first
+    bounds = np.concatenate([[first - 1], breaks, [end]])
+    longest = int(np.argmax(np.diff(bounds)))
+    first, last = int(bounds[longest]) + 1, int(bounds[longest + 1])
+    return _Run(first, last, period) if last - first >= 3 * period or last == len(like) else None
 
 
 def _distances(like: Array) -> Array:
-    """How far back the same 16 calls were last; 0 if they are new."""
+    """How far back the same ``_GRAM`` calls were last; 0 if they are new."""
     grams = like.copy()
     for length in (1, 2, 4, 8):
         mixed = grams * MIX
@@ -256,5 +367,5 @@ def _distances(like: Array) -> Array:
     same = grams[order[1:]] == grams[order[:-1]]
     distance = np.zeros(len(like), np.int64)
     distance[order[1:][same]] = (order[1:] - order[:-1])[same]
-    distance[:16] = 0
+    distance[:_GRAM] = 0
     return distance
