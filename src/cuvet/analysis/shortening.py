@@ -39,6 +39,8 @@ MOST_PASSES = 4
 _NICENESS = 10
 _WORTH = 0.8
 """A pass that leaves more of what it was given is the last."""
+_LITTLE = 0.125
+"""Of the chunks that are to be freed: if what is kept grows by no more than that, one pass is enough."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 """FALLOC_FL_… of linux/falloc.h."""
 _MADE_ANEW = (RecordType.FREED_CHUNKS, RecordType.LEFT_OUT_OBJECTS, RecordType.LEFT_OUT_CALLS)
@@ -187,14 +189,16 @@ def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept:
     """``left``: ticks at which the last of the chunks was left. False: it would gain too little, and nothing was done."""
     source, freed = _pass(path, None, chunks, left, made[0])
     unfinished = source.unfinished
-    new = made[0]
+    new, size = made[0], len(chunks) * CHUNK_BYTES
+    before_all = kept.stat().st_size if kept.exists() else 0
     for number in range(1, MOST_PASSES):
+        if new.stat().st_size - before_all <= _LITTLE * size:
+            break
         before, new = new, made[number % 2]
         _pass(path, before, (), left, new)
         if new.stat().st_size > _WORTH * before.stat().st_size:
             break
-    grown = new.stat().st_size - (kept.stat().st_size if kept.exists() else 0)
-    if grown > (1 - LEAST_GAIN) * len(chunks) * CHUNK_BYTES:
+    if new.stat().st_size - before_all > (1 - LEAST_GAIN) * size:
         return False
     os.replace(new, kept)
     _flush(kept.parent)

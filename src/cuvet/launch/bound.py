@@ -67,7 +67,8 @@ class Bound:
 
     def _start(self, recording: Recording, most: int) -> None:
         self._path = recording.path
-        largest = 2 * most if recording.path in self._hard else most
+        is_behind = bytes_of(recording.path) > 2 * most
+        largest = 2 * most if is_behind or recording.path in self._hard else most
         arguments = [str(recording.path), *map(str, (recording.newest_ticks, most, largest))]
         try:
             self._process = subprocess.Popen(
