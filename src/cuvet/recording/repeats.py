@@ -1,8 +1,8 @@
 """Finds where a process repeats the same calls over and over, so that not each of them need be judged.
 
 Two calls are alike if their records are the same but for times, numbers of calls, generations of handles, and what a kernel of unknown
-code is given that points to no memory. Where the last ``period``
-calls are like those before them, call by call, and so on, the model comes to the same state after each period, once it has seen a few
+code is given that points to no memory. Where the last ``period`` calls are like those before them, call by call, and so on, the model
+comes to the same state after each period, once it has seen a few
 (``Boundary`` asks whoever judges the calls). What follows then is left out (``Skipped``), but for the last few periods: the state after
 them is the same as if all had been judged, but for how many objects there have been.
 """
