@@ -18,7 +18,7 @@ TOOLKIT = Path("/usr/local/cuda")
 
 def start(limits: Limits) -> list[Round]:
     """Processor time, which other programs hardly lengthen. Modules are compiled before, as an installation has them."""
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = dict(os.environ)
     with tempfile.TemporaryDirectory() as compiled:
         env["PYTHONPYCACHEPREFIX"] = compiled
 

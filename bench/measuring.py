@@ -90,10 +90,14 @@ class Run(NamedTuple):
     """The resident memory of the largest of them."""
 
 
+def keeping_compiled(env: Mapping[str, str]) -> dict[str, str]:
+    """With these variables Python keeps what it compiles, as that of an installed cuvet is kept."""
+    return {name: text for name, text in env.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(command: list[str], env: Mapping[str, str] | None = None, codes: tuple[int, ...] = (0,)) -> Run:
-    """Run a command; if it ends otherwise than with ``codes``, that is an error with what it said. Python keeps what it compiles, as that
-    of an installed cuvet is kept."""
-    env = {name: text for name, text in (env or os.environ).items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Run a command; if it ends otherwise than with ``codes``, that is an error with what it said."""
+    env = keeping_compiled(env or os.environ)
     with tempfile.TemporaryFile() as said:
         begun = time.perf_counter()
         process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)

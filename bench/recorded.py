@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
 
-from measuring import CUVET, ROOT, SHIM, Limits, NotHere, Round, Sample, environment, rounds, run
+from measuring import CUVET, ROOT, SHIM, Limits, NotHere, Round, Sample, environment, keeping_compiled, rounds, run
 
 HERE = Path(__file__).parent
 FOLDER = ROOT / "build" / "bench"
@@ -92,7 +92,8 @@ print(json.dumps([calls, wall, processor, resource.getrusage(resource.RUSAGE_SEL
 
 def analysed(trace: str) -> tuple[float, float, float, float]:
     """(calls, wall seconds, processor seconds, MB at the peak) of an analysis, without the start of its process."""
-    done = subprocess.run([sys.executable, "-c", ANALYSE, trace], stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-c", ANALYSE, trace]
+    done = subprocess.run(command, env=keeping_compiled(os.environ), stdout=subprocess.PIPE, text=True, check=True)
     calls, wall_s, processor_s, memory_mb = json.loads(done.stdout)
     return calls, wall_s, processor_s, memory_mb
 
