@@ -28,7 +28,7 @@ from cuvet.recording.layout import PENDING, NoteCode
 from cuvet.recording.ordering import EVER, Item, Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
-from cuvet.recording.repeats import Boundary, Skipped, Unread
+from cuvet.recording.repeats import Boundary, Codeless, Skipped
 from cuvet.recording.short_lives import Alike, LeftOut
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle
@@ -70,7 +70,7 @@ class ProcessAnalysis:
         self._inherit = inherit
         self._ordering = Ordering(recording, repeats=LEAVE_OUT_REPEATS)
         self._ordering.told = self._told_if_calm
-        self._ordering.unread = self._unread
+        self._ordering.codeless = self._codeless
         self._steady = Steady()
         self._left_out_counted = 0
         """How many records of objects that were left out have been counted."""
@@ -144,17 +144,17 @@ class ProcessAnalysis:
             return None
         return self._told + self.judge.contradicted
 
-    def _unread(self) -> Unread | None:
-        """What is known of kernels of whose code nothing is. The nodes of a graph are told apart by all of their arguments."""
+    def _codeless(self) -> Codeless | None:
+        """Kernels that were launched. None in a capture: the nodes of a graph are told apart by all of their arguments."""
         model = self.model
         if model is None or model.live_captures or not isinstance(model.kernels, RecordedKernels):
             return None
-        functions = sorted(function.handle for function in model.kernels.without_code())
+        handles = sorted(function.handle for function in model.kernels.without_code())
         ranges = model.ranges_of_memory()
         if len(ranges) > _MOST_RANGES:
             return None
         starts, ends = np.array(ranges, np.uint64).reshape(-1, 2).T
-        return Unread(np.array(functions, np.uint64), np.zeros(0, np.int64), starts, ends)
+        return Codeless(np.array(handles, np.uint64), starts, ends)
 
     def model_at_fork_of(self, child: int) -> Model | None:
         """The model of a child process, as it began; None if it was not forked here."""

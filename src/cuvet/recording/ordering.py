@@ -32,7 +32,7 @@ from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
-from cuvet.recording.repeats import MIX, ROW, Boundary, Repeats, Skipped, Unread, distinct, likeness
+from cuvet.recording.repeats import MIX, ROW, Boundary, Codeless, Repeats, Skipped, Unread, distinct, likeness
 from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, columns_of, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
@@ -162,9 +162,8 @@ class Ordering:
         """Of what was given last."""
         self._given = (0, 0)
         self.told: Callable[[], int | None] = lambda: None
-        self.unread: Callable[[], Unread | None] = lambda: None
-        """What is known of kernels without code, when all calls that were read before have been judged: ``functions`` are the handles of
-        these, in order."""
+        self.codeless: Callable[[], Codeless | None] = lambda: None
+        """What is known of kernels without code, when all calls that were read before have been judged; None: all they are given counts."""
         self._repeats = Repeats() if repeats else None
         self._ended = 0
         self._alike: set[int] = set()
@@ -260,16 +259,16 @@ class Ordering:
         """What of the arguments of these calls makes no difference. None if not all calls have been judged after which there may be other
         memory."""
         held = self._repeats is not None and self._repeats.maps()
-        known = None if held or maps.any() or self._waiting["maps"].any() else self.unread()
-        if known is None or not len(known.functions) or not len(known.starts):
+        known = None if held or maps.any() or self._waiting["maps"].any() else self.codeless()
+        if known is None or not len(known.handles) or not len(known.starts):
             return None
         of = number[indices]
         function, functions = self.entry_points.function[of], np.zeros(len(indices), np.uint64)
         launches = np.flatnonzero((function >= 0) & (function < batch.calls["arguments"][indices]))
         handles = batch.words(indices[launches], layout.CALL.itemsize + 8 * function[launches])
-        place = np.minimum(np.searchsorted(known.functions, handles), len(known.functions) - 1)
-        functions[launches] = np.where(known.functions[place] == handles, handles, np.uint64(0))
-        return known._replace(functions=functions, parameters=self.entry_points.given[of])
+        place = np.minimum(np.searchsorted(known.handles, handles), len(known.handles) - 1)
+        functions[launches] = np.where(known.handles[place] == handles, handles, np.uint64(0))
+        return Unread(functions, self.entry_points.given[of], known.starts, known.ends)
 
     def _add(self, rows: Array) -> None:
         rows = np.concatenate([self._waiting, rows])

@@ -75,6 +75,14 @@ succeeded, named living objects only, and changes nothing about objects that it 
 it."""
 
 
+class Codeless(NamedTuple):
+    """Kernels of whose code nothing is known: their handles, in order. All memory lies from each of ``starts`` to that of ``ends``."""
+
+    handles: Array
+    starts: Array
+    ends: Array
+
+
 class Unread(NamedTuple):
     """What is known of the arguments of kernels whose code is not known: only those that point to memory are looked at. ``functions``: by
     call, the kernel, or 0 if all of its arguments are. ``parameters``: the one that they are stored as. Memory lies from each of ``starts``
