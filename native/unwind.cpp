@@ -86,11 +86,12 @@ class Walker {
         : last_(last), walk_(walk), find_(find), now_(now), last_count_(last.era == now ? last.count : 0) {
         walk_->count = 0;
         walk_->era = now;
-        walk_->is_settled = false;
+        walk_->word_count = -1;
     }
 
     // Whether the whole stack could be walked.
-    READS_STACKS bool go(uint64_t address, uint64_t stack_pointer, uint64_t frame_pointer, int most) {
+    READS_STACKS bool go(const Start& start, int most) {
+        auto [address, stack_pointer, frame_pointer] = start;
         int foreign = 0;  // frames that are not the shim's, or outward of one
         bool settled = true;
         while (address) {
@@ -105,7 +106,7 @@ class Walker {
             stack_pointer = reinterpret_cast<uint64_t>(step.return_at + 1);
             if (step.frame_at) frame_pointer = *step.frame_at;
         }
-        walk_->is_settled = settled && address;
+        if (settled && address) note_words(walk_, start);
         return true;
     }
 
@@ -173,7 +174,7 @@ class Walker {
 bool walk_once(Walks* walks, const Start& start, int most, FindDescription find, bool* found_new) {
     const int next = (walks->last + 1) % Walks::MOST;
     Walker walker(last_walk(*walks), &walks->all[next], find, code_era());
-    const bool whole = walker.go(start.address, start.stack_pointer, start.frame_pointer, most);
+    const bool whole = walker.go(start, most);
     *found_new = walker.found_new();
     if (whole) walks->last = next;
     return whole;

@@ -23,12 +23,26 @@ struct Step {
     bool uses_frame;            // … with the frame pointer, which may also hold anything else
 };
 
+// Where the code stands that asks.
+struct Start {
+    uint64_t address, stack_pointer, frame_pointer;
+};
+
+// A word of the stack that says where a walk leads: a return address, or a saved frame pointer that some rule uses.
+struct Word {
+    uint64_t holds;
+    uint32_t at;  // bytes outward of where the walk starts
+};
+
 struct Walk {
     static constexpr int MOST = 80;  // with the shim's own frames
 
     uint32_t era;  // code_era() at that time
     int count;
-    bool is_settled;  // every step is
+    int word_count;   // -1: words do not tell whether a walk would be the same
+    bool uses_frame;  // the start's frame pointer counts
+    Start start;
+    Word words[2 * MOST];  // outward
     Step steps[MOST];
 };
 
@@ -48,10 +62,6 @@ struct FunctionBases {
 };
 using FindDescription = const void* (*)(void* address, FunctionBases* bases);
 
-// Where the code stands that asks.
-struct Start {
-    uint64_t address, stack_pointer, frame_pointer;
-};
 __attribute__((always_inline)) inline Start here() {
     Start start = {};
 #if defined(__x86_64__)
@@ -67,18 +77,49 @@ bool walk_stack(Walks* walks, const Start& start, int most, FindDescription find
 
 inline const Walk& last_walk(const Walks& walks) { return walks.all[walks.last]; }
 
-// Whether a walk from `start` would be this one, as far as the stack tells: the registers that count in each frame are
-// the same, so that its caller's are in the same places, and hold the same.
-READS_STACKS inline bool is_walked_again(const Walk& walk, const Start& start) {
-    const Step* step = walk.steps;
-    if (!walk.is_settled || step->address != start.address || step->stack_pointer != start.stack_pointer) return false;
-    const uint64_t* frame_at = &start.frame_pointer;
-    for (const Step* end = step + walk.count - 1;; step++) {
-        if (step->uses_frame && *frame_at != step->frame_pointer) return false;
-        if (step == end) return true;
-        if (*step->return_at != step[1].address) return false;
-        if (step->frame_at) frame_at = step->frame_at;
+inline void note_word(Walk* walk, const uint64_t* place, uint64_t holds) {
+    const uint64_t at = reinterpret_cast<uint64_t>(place) - walk->start.stack_pointer;
+    if (at <= UINT32_MAX && walk->word_count >= 0)
+        walk->words[walk->word_count++] = {holds, static_cast<uint32_t>(at)};
+    else  // it goes on on another stack
+        walk->word_count = -1;
+}
+
+// Of a walk whose steps are settled. Where several frames have the same frame pointer, its word stands once.
+inline void note_words(Walk* walk, const Start& start) {
+    walk->start = start;
+    walk->uses_frame = false;
+    walk->word_count = 0;
+    const uint64_t* frame_at = nullptr;  // null: in the start's register
+    bool is_noted = false;
+    for (int i = 0; i < walk->count; i++) {
+        const Step& step = walk->steps[i];
+        if (step.uses_frame && !is_noted) {
+            is_noted = true;
+            if (frame_at)
+                note_word(walk, frame_at, step.frame_pointer);
+            else
+                walk->uses_frame = true;
+        }
+        if (i + 1 < walk->count) note_word(walk, step.return_at, walk->steps[i + 1].address);
+        if (step.frame_at) {
+            frame_at = step.frame_at;
+            is_noted = false;
+        }
     }
+}
+
+// Whether a walk from `start` would be this one, as far as the stack tells: the registers that count in each frame are
+// the same, so that its caller's are in the same places, and hold the same. A walk has fewer lines of words than of
+// steps.
+READS_STACKS inline bool is_walked_again(const Walk& walk, const Start& start) {
+    if (walk.start.address != start.address || walk.start.stack_pointer != start.stack_pointer ||
+        (walk.uses_frame && walk.start.frame_pointer != start.frame_pointer))
+        return false;
+    const char* stack = reinterpret_cast<const char*>(start.stack_pointer);
+    for (int i = 0; i < walk.word_count; i++)
+        if (*reinterpret_cast<const uint64_t*>(stack + walk.words[i].at) != walk.words[i].holds) return false;
+    return walk.word_count >= 0;
 }
 // Whether walks of this era can be believed.
 bool walks_hold(uint32_t era);

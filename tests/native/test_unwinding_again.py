@@ -23,11 +23,11 @@ static const Start START = {0x1000, at(8), at(40)};
 static Walk walked() {
     stack[16] = 0x2000, stack[30] = at(40), stack[31] = 0x3000, stack[41] = 0x4000;
     Walk walk = {};
-    walk.is_settled = true;
     walk.steps[walk.count++] = {0x1000, at(8), at(40), stack + 16, nullptr, true, false};
     walk.steps[walk.count++] = {0x2000, at(17), at(40), stack + 31, stack + 30, true, false};
     walk.steps[walk.count++] = {0x3000, at(32), at(40), stack + 41, stack + 40, true, true};
     walk.steps[walk.count++] = {0x4000, at(42), 0, nullptr, nullptr, true, false};
+    note_words(&walk, START);
     return walk;
 }
 int main() {
@@ -42,7 +42,8 @@ int main() {
     printf("%d", is_walked_again(walk, START));
     walk = walked(), stack[41] = 0x4008;                            // the outermost is another
     printf("%d", is_walked_again(walk, START));
-    walk = walked(), walk.is_settled = false;                       // memory tells where a frame ends
+    walk = walked(), stack[4] = 0x2000;                             // its caller's address lies on another stack
+    walk.steps[0].return_at = stack + 4, note_words(&walk, START);
     printf("%d", is_walked_again(walk, START));
 }
 """
