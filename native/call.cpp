@@ -800,7 +800,10 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
         context = (record_ || again_) && !of_library ? context_ : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
-    if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
+    if (ordered && !arguments_matter()) {
+        hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
+        note_change();  // a launch is quiet no more
+    }
     give_birth(object, seen, role.kind, parent_of(entry_point_, role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
     if (quarantines) note_made(object, entry_point_, role.kind, words_);

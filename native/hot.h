@@ -21,8 +21,9 @@ struct alignas(PAGE_BYTES) Hot {
     std::atomic<uint64_t> living[LIVING_SETS][LIVING_WAYS]{};
 
     // How often something changed that a quiet call can find: a life that is told, a handle's settings, which function
-    // a symbol leads to. Never 0.
+    // a symbol leads to. Never 0. Events and memory come and go while all else lives on: theirs are counted apart.
     alignas(64) std::atomic<uint64_t> changes{1};
+    std::atomic<uint64_t> event_changes{0};
     std::atomic<uint64_t> endings{0};        // of objects that others belong to
     std::atomic<intptr_t> thread_offset{0};  // see known_thread()
     std::atomic<int32_t> captures{0};        // under way
@@ -33,10 +34,17 @@ struct alignas(PAGE_BYTES) Hot {
     // calls most come first, in the line of the above.
     std::atomic<void*> quick_functions[SYMBOL_COUNT]{};
 
+    std::atomic<uint64_t> memory_changes{0};
+
     constexpr Hot() = default;
 };
 extern Hot hot;
 
 inline void note_change() { hot.changes.fetch_add(1, std::memory_order_release); }
+
+// What calls see that name no event and no memory; with events; with memory. None of them is ever as it was before.
+inline uint64_t changes() { return hot.changes.load(std::memory_order_acquire); }
+inline uint64_t changes_with_events() { return changes() + hot.event_changes.load(std::memory_order_acquire); }
+inline uint64_t changes_with_memory() { return changes() + hot.memory_changes.load(std::memory_order_acquire); }
 
 }  // namespace cuvet

@@ -222,7 +222,7 @@ void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
 // A call whose memo tells nothing of it.
 __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* frame, const void* caller) {
     Thread* thread = current_thread ? current_thread : start_thread();
-    const uint64_t key = call_site_key(entrance, caller), seen = hot.changes.load(std::memory_order_acquire);
+    const uint64_t key = call_site_key(entrance, caller), seen = changes_with_memory();
     CallSite* site = call_site(key);
     frame->thread = thread;
     frame->look = Look::NONE;
@@ -305,7 +305,7 @@ extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_librar
     const uint64_t key = call_site_key(entrance, caller);
     const Memo* memo = memo_of(thread, key);
     if (__builtin_expect(memo->key != key, 0)) memo++;
-    const bool is_known = memo->key == key && memo->stamp == hot.changes.load(std::memory_order_acquire);
+    const bool is_known = memo->key == key && memo->stamp == changes_with_memory();
     if (__builtin_expect(is_known && is_as_before(*memo, {frame->integers, stack}), 1)) {
         if (memo->fresh_count) return enter_again(entrance, frame, caller, memo);
         if (__builtin_expect(frame->quiet.enter(thread, *memo, nullptr), 1)) return {memo->function, memo->stack_words};

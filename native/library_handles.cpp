@@ -149,6 +149,7 @@ bool learn_handle(Thread* thread, const Role& role, Object* object, Memo* memo) 
 // False if there is something to say of what the role names. It lives, or nothing need be there, or nothing is known of
 // it.
 bool learn_use(Thread* thread, const Role& role, uint64_t word, Memo* memo) {
+    if (role.kind == Kind::EVENT) return false;  // a memo does not see changes of events
     if (role.action == Action::TOUCHES) {
         const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
         const bool dead = memory && memory->state.load(std::memory_order_relaxed) && !is_alive(memory);

@@ -7,6 +7,13 @@ Hot hot;
 
 namespace {
 
+void note_life(Kind kind) {
+    std::atomic<uint64_t>& changes = kind == Kind::EVENT    ? hot.event_changes
+                                     : kind == Kind::MEMORY ? hot.memory_changes
+                                                            : hot.changes;
+    changes.fetch_add(1, std::memory_order_release);
+}
+
 void end_family(uint64_t state) {
     if (state & PARENT) hot.endings.fetch_add(1);
 }
@@ -61,7 +68,7 @@ void give_birth(Object* object, uint64_t seen, Kind kind, Object* parent, uint64
     while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
     }
     end_family(seen);
-    if (!(flags & UNTOLD)) note_change();
+    if (!(flags & UNTOLD)) note_life(kind);
 }
 
 void give_untold_birth(Object* object) {
@@ -75,18 +82,18 @@ void give_untold_birth(Object* object) {
 void adopt(Object* object, Kind kind) {
     uint64_t never_seen = 0;
     object->state.compare_exchange_strong(never_seen, ALIVE | static_cast<uint64_t>(kind) << KIND_SHIFT);
-    note_change();
+    note_life(kind);
 }
 
 uint64_t kill(Object* object) {
     const uint64_t before = object->state.fetch_and(~ALIVE);
     end_family(before);
-    if (!(before & UNTOLD)) note_change();
+    if (!(before & UNTOLD)) note_life(kind_of(before));
     return before;
 }
 
 void revive(Object* object, uint64_t state_before) {
-    note_change();
+    note_life(kind_of(state_before));
     uint64_t now = object->state.load(std::memory_order_relaxed);
     while (generation_of(now) == generation_of(state_before) &&
            !object->state.compare_exchange_weak(now, now | (state_before & ALIVE))) {

@@ -50,7 +50,7 @@ struct alignas(64) Memo {
     static constexpr int MOST_LASTING = 14, MOST_FRESH = 8;
 
     uint64_t key;    // of the call site; 0 none
-    uint64_t stamp;  // `changes` when this was found; 0: nothing is known
+    uint64_t stamp;  // changes_with_memory() when this was found; 0: nothing is known
     void* function;  // the real one
     uint64_t context;
     Handle* handle;  // that it uses; null: none, or nothing is known of it

@@ -132,16 +132,23 @@ __attribute__((always_inline)) inline uint64_t living_mark(uint64_t mark, uint64
     return mark + changes * 0x165667B19E3779F9u;
 }
 
-__attribute__((always_inline)) inline bool are_known_to_live(uint64_t beside, uint64_t stream) {
-    const uint64_t mark = mark_of(beside, stream), changes = hot.changes.load(std::memory_order_acquire);
-    return holds(set_of(mark), living_mark(mark, changes));
-}
-
 // What the mark is of beside the stream.
+struct Event {
+    uint64_t word;
+};
 constexpr uint64_t NOTHING = 0;
 __attribute__((always_inline)) inline uint64_t function(uint64_t handle) { return key_of(Kind::FUNCTION, handle); }
-__attribute__((always_inline)) inline uint64_t event(uint64_t handle) { return key_of(Kind::EVENT, handle); }
-__attribute__((always_inline)) inline uint64_t recorded_event(uint64_t handle) { return ~key_of(Kind::EVENT, handle); }
+__attribute__((always_inline)) inline Event event(uint64_t handle) { return {key_of(Kind::EVENT, handle)}; }
+__attribute__((always_inline)) inline Event recorded_event(uint64_t handle) { return {~key_of(Kind::EVENT, handle)}; }
+
+__attribute__((always_inline)) inline bool are_known_to_live(uint64_t beside, uint64_t stream) {
+    const uint64_t mark = mark_of(beside, stream);
+    return holds(set_of(mark), living_mark(mark, changes()));
+}
+__attribute__((always_inline)) inline bool are_known_to_live(Event beside, uint64_t stream) {
+    const uint64_t mark = mark_of(beside.word, stream);
+    return holds(set_of(mark), living_mark(mark, changes_with_events()));
+}
 
 bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
 
@@ -157,7 +164,7 @@ bool remember(bool living, uint64_t beside, uint64_t stream, uint64_t seen) {
 }
 
 __attribute__((noinline)) bool look_whether_stream_lives(uint64_t stream) {
-    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const uint64_t seen = changes();
     return remember(stream_lives(stream), NOTHING, stream, seen);
 }
 
@@ -167,7 +174,7 @@ __attribute__((always_inline)) inline bool still_lives(uint64_t stream) {
 
 // What a launch names lives, and what its kernel's arguments name need not be looked at.
 bool launch_is_quiet(uint64_t handle, uint64_t stream) {
-    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const uint64_t seen = changes();
     const bool living = !arguments_matter() && lives(Kind::FUNCTION, handle) && stream_lives(stream);
     return remember(living, function(handle), stream, seen);
 }
@@ -177,16 +184,16 @@ bool launch_is_quiet(uint64_t handle, uint64_t stream) {
 bool order_is_quiet(uint64_t stream) { return look_whether_stream_lives(stream) && !order_matters(); }
 
 bool order_is_quiet(uint64_t handle, uint64_t stream) {
-    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const uint64_t seen = changes_with_events();
     const bool living = lives(Kind::EVENT, handle) && stream_lives(stream);
-    return remember(living, event(handle), stream, seen) && !order_matters();
+    return remember(living, event(handle).word, stream, seen) && !order_matters();
 }
 
 bool record_is_quiet(uint64_t handle, uint64_t stream) {
-    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const uint64_t seen = changes_with_events();
     const Object* object = find_object(Kind::EVENT, handle);
     const bool again = object && object->state.load(std::memory_order_relaxed) & RECORDED;
-    return remember(again && is_alive(object) && stream_lives(stream), recorded_event(handle), stream, seen) &&
+    return remember(again && is_alive(object) && stream_lives(stream), recorded_event(handle).word, stream, seen) &&
            !order_matters();
 }
 
