@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 from tests.native.conftest import HERE, Bench
@@ -534,3 +535,48 @@ def test_a_program_of_rust(bench: Bench) -> None:
     assert run.returncode == 0, run.stderr
     assert sorted(stacks(run.trace)) == sorted(told(run.stdout))
     assert len(stacks(run.trace)) >= 2 * (4 * 5 + 7 + 2)
+
+
+def test_code_that_numba_compiles(bench: Bench) -> None:
+    """LLVM registers the frames of what it generates."""
+    pytest.importorskip("numba", reason="Numba is not installed")
+    library = str(bench.folder / "libtell.so")
+    (bench.folder / "tell.c").write_text(PRELUDE + "void tell(void) { twice(); }\nvoid begin(void) { start(); }\n")
+    command = ["cc", "-O2", "-w", "-shared", "-fPIC", f"-I{HERE}", "-o", library, str(bench.folder / "tell.c")]
+    subprocess.run([*command, str(SHIM)], check=True)
+    script = bench.folder / "client.py"
+    script.write_text(
+        f"""
+import ctypes
+from numba import njit
+
+library = ctypes.CDLL({library!r})
+library.begin()
+tell = library.tell
+tell.argtypes, tell.restype = (), None
+
+@njit
+def inner(n):
+    room = [float(n)] * n
+    tell()
+    return sum(room)
+
+@njit
+def outer(n):
+    total = 0.0
+    for i in range(n):
+        total += inner(i + 1)
+    tell()
+    return total
+
+for _ in range(2):
+    assert outer(3) == 14.0
+"""
+    )
+    run = bench.run([sys.executable, str(script)], timeout=600)
+    assert run.returncode == 0, run.stderr
+    seen = stacks(run.trace)
+    assert seen == told(run.stdout)
+    assert len(seen) == 2 * 2 * 4 and len(set(seen)) >= 4
+    files = [range(module.start, module.end) for module in run.trace.recording.modules]
+    assert all(any(not any(at in file for file in files) for at in stack) for stack in seen), "no generated code"
