@@ -27,6 +27,9 @@ class Table {
 
     // Finds the key or adds it. Null if there is no memory left.
     Value* insert(uint64_t key) {
+        std::atomic<uint64_t>& bits = seen_[seen_at(key)];
+        if (!(bits.load(std::memory_order_relaxed) & seen_bit(key)))
+            bits.fetch_or(seen_bit(key), std::memory_order_relaxed);
         for (int i = 0; i < LEVELS; i++) {
             Bucket* level = levels_[i].load(std::memory_order_acquire);
             if (!level && !(level = add_level(i))) return nullptr;
@@ -47,6 +50,7 @@ class Table {
     void clear() {
         for (int i = 0; i < LEVELS; i++)
             if (Bucket* level = levels_[i].exchange(nullptr)) release(level, i);
+        for (std::atomic<uint64_t>& bits : seen_) bits.store(0, std::memory_order_relaxed);
     }
 
   private:
@@ -66,7 +70,15 @@ class Table {
     // Where the key's walk through a bucket begins, so that most keys stand at the first place that is looked at.
     static int first(uint64_t key) { return static_cast<int>(hash(key) >> 32) & (WIDTH - 1); }
 
+    // Of keys that are there, one bit each of its hash. Most keys that are not there are known by it, of which each
+    // level would have to be asked otherwise: addresses that are no memory of the device, kernels asked for as
+    // functions.
+    static constexpr int SEEN_WORDS = 1 << 9;
+    static uint64_t seen_at(uint64_t key) { return hash(key) >> 55; }
+    static uint64_t seen_bit(uint64_t key) { return uint64_t{1} << (hash(key) >> 49 & 63); }
+
     __attribute__((noinline)) Value* find_further(uint64_t key) const {
+        if (!(seen_[seen_at(key)].load(std::memory_order_relaxed) & seen_bit(key))) return nullptr;
         for (int i = 0; i < LEVELS; i++) {
             Bucket* level = levels_[i].load(std::memory_order_acquire);
             if (!level) return nullptr;
@@ -105,6 +117,7 @@ class Table {
 
     alignas(PAGE_BYTES) Bucket first_[1 << FIRST_BITS];
     std::atomic<Bucket*> levels_[LEVELS];
+    std::atomic<uint64_t> seen_[SEEN_WORDS];
 };
 
 }  // namespace cuvet
