@@ -210,6 +210,20 @@ def test_half_of_each_warp_leaves_holes() -> None:
     assert spans(text, ONE_BLOCK, (256, 1, 1), rounds=16) == {Span(0, 4, True, partly=True)}
 
 
+def test_threads_that_a_remainder_chooses_leave_holes_though_the_last_is_one() -> None:
+    third = GUARDED.replace("setp.lt.s32 %p1, %r5, %r7", "rem.u32 %r8, %r5, 3; setp.lt.s32 %p1, %r8, %r7")
+    assert spans(third, ONE_BLOCK, (256, 1, 1)) == {Span(4 * at, 4 * at + 4, True, partly=True) for at in (0, 255)}
+    even = GUARDED.replace("setp.lt.s32 %p1, %r5, %r7", "and.b32 %r8, %r2, 1; setp.lt.s32 %p1, %r8, %r7")
+    places = (128 * at for at in (0, 2))
+    assert spans(even, (3, 1, 1), (32, 1, 1)) == {
+        each
+        for at in places
+        for each in (Span(at, at + 4, True, partly=True), Span(at + 124, at + 128, True, partly=True))
+    }
+    all_three = GUARDED.replace("setp.lt.s32 %p1, %r5, %r7", "rem.u32 %r8, %r5, 3; setp.lt.s32 %p1, %r8, %r7")
+    assert spans(all_three, ONE_BLOCK, (256, 1, 1), rounds=3) == {Span(0, 1024, True)}
+
+
 def test_threads_that_are_not_in_line_are_not_between() -> None:
     swapped = GUARDED.replace("add.s32 %r6, %r5, %r1;", "xor.b32 %r6, %r5, 2;")
     assert spans(swapped, ONE_BLOCK, (32, 1, 1), rounds=20) == {Span(8, 12, True, partly=True)}

@@ -2,7 +2,8 @@
 last of all.
 
 What an instruction accesses is one span if it has no holes: the places of the threads, and of the rounds of a loop, follow each other as
-the rows of a matrix do. Where there may be holes, only the bytes count that the followed threads access.
+the rows of a matrix do. The second thread of each axis must stand in line too: of threads that are chosen by a remainder
+(``if (i % 2 == 0)``), the first and the last may be alike. Where there may be holes, only the bytes count that the followed threads access.
 
 A launch often has more threads than there is to do, and those at the end do less (``if (x < width && y < height)``). Then the last along x,
 y and z is looked for that does as much as the first.
@@ -78,10 +79,26 @@ def _of_instruction(corners: list[list[Span]], spans_at: _Follow, counts: tuple[
     alike = all(len(each) == len(first) for each in corners)
     ends = _ends(first, spans_at, counts) if first and not alike else None
     common = _between([each[:fewest] for each in corners], [count for count in counts if count > 1])
+    if not _seconds_in_line(corners, fewest, spans_at, counts):
+        common = []
     before = _between(*ends) if ends is not None else []
     whole = (bool(common) and alike) or (bool(before) and (bool(common) or len(first) == 1))
     for span in (*common, *before, *(() if whole else chain.from_iterable(corners))):
         yield span._replace(partly=not whole)
+
+
+def _seconds_in_line(corners: list[list[Span]], fewest: int, spans_at: _Follow, counts: tuple[int, ...]) -> bool:
+    """Whether the second thread of each axis accesses memory as the first and the last do, a step from the first."""
+    axes = [axis for axis, count in enumerate(counts) if count > 1]
+    for axis, last in zip(axes, corners[1:], strict=False):
+        if counts[axis] == 2 or not fewest:
+            continue
+        second = spans_at(_place(counts, (axis,), 1))
+        if second is None or len(second) < fewest:
+            return False
+        if (second[0].start - corners[0][0].start) * (counts[axis] - 1) != last[0].start - corners[0][0].start:
+            return False
+    return True
 
 
 def _between(corners: list[list[Span]], counts: list[int]) -> list[Span]:
@@ -138,9 +155,9 @@ def _last_alike(first: list[Span], spans_at: _Follow, counts: tuple[int, ...], a
     return low if in_line and ended else None
 
 
-def _place(counts: tuple[int, ...], axes: Iterable[int]) -> _Thread:
-    """The thread that is the last along ``axes`` and the first along the others."""
-    x, y, z, u, v, w = (count - 1 if axis in axes else 0 for axis, count in enumerate(counts))
+def _place(counts: tuple[int, ...], axes: Iterable[int], at: int | None = None) -> _Thread:
+    """The thread that is number ``at`` along ``axes``, or the last, and the first along the others."""
+    x, y, z, u, v, w = ((count - 1 if at is None else at) if axis in axes else 0 for axis, count in enumerate(counts))
     return (x, y, z), (u, v, w)
 
 
