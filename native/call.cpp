@@ -231,7 +231,7 @@ void Call::enter() {
     record_ = nullptr;
     again_ = nullptr;
     origin_ = nullptr;
-    unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = awaits_ = false;
+    endless_ = unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = awaits_ = false;
     killed_count_ = pointer_count_ = 0;
     slot_status_ = NOT_RETURNED;
 
@@ -247,7 +247,7 @@ void Call::enter() {
     const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
     const bool with_stack = flags_ & placed || other_stream_;
     if (guards_memory) open_guards();
-    if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
+    if (flags_ & CALL_LIFECYCLE) endless_ = explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     if (__builtin_expect(protects(), 0)) decide();
@@ -345,8 +345,12 @@ void Call::kill_primary_context(uint64_t device) {
 }
 
 void Call::remember_primary_context(const Role& retained) {
-    for (const Role& role : roles_after(entry_point_))
-        if (role.kind == Kind::CONTEXT) note_primary_context(words_[retained.parameter], output_of(role, words_));
+    const uint64_t device = words_[retained.parameter];
+    for (const Role& role : roles_after(entry_point_)) {
+        if (role.kind == Kind::CONTEXT) note_primary_context(device, output_of(role, words_));
+        if (role.kind != Kind::GREEN_CONTEXT) continue;
+        if (Object* green = find_object(role.kind, output_of(role, words_))) green->bytes.store(device);
+    }
 }
 
 void Call::end_released_context(uint64_t device) {
@@ -617,7 +621,8 @@ __attribute__((noinline)) uint32_t Call::wait_for_work(uint32_t status) {
 
 // Nothing is refused in silence: not without a record.
 __attribute__((noinline)) void Call::decide() {
-    refusal_ = flags_ & CALL_SUSPECT && record_ ? refusal_of(thread_, entry_point_, words_) : ASK;
+    const bool asks = flags_ & CALL_SUSPECT || endless_;
+    refusal_ = asks && record_ ? refusal_of(thread_, entry_point_, words_, endless_) : ASK;
 }
 
 __attribute__((noinline)) uint32_t Call::refuse() {
@@ -637,7 +642,12 @@ __attribute__((noinline)) uint32_t Call::refuse() {
 
 __attribute__((noinline)) void Call::note_ends() {
     const bool reset = entry_point_.before_count && entry_point_.roles->action == Action::RESETS;
-    for (int i = 0; i < killed_count_; i++) note_end(killed_[i].object, killed_[i].state, reset);
+    for (int i = 0; i < killed_count_; i++) {
+        const Object* killed = killed_[i].object;
+        const bool green = kind_of(killed_[i].state) == Kind::GREEN_CONTEXT;
+        const bool last = green && generation_of(killed_[i].state) && !primary_context_is_active(killed->bytes.load());
+        note_end(killed_[i].object, killed_[i].state, reset || last);
+    }
 }
 
 bool Call::has_failed(uint32_t status) const {

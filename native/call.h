@@ -95,6 +95,7 @@ class Call {
     uint32_t refusal_;      // while protects(): the status to answer in the driver's place, or ASK
     uint16_t flags_;        // of the record
     bool untold_;           // objects that it creates are not stored
+    bool endless_;          // it loads PTX whose reader reaches memory that cannot be read
     bool unknown_handle_;   // one whose creation was not seen
     bool new_object_;       // RETURNS handed out one that was not known
     bool first_record_;     // the event was not recorded before

@@ -75,8 +75,8 @@ struct Role {
     uint8_t value = 0;
 };
 
-// A handle of a call of which the driver, or the library, was measured to die: statuses to answer in its place, 0 where
-// it is to be asked. See protect.h.
+// A handle or image of a call of which the driver, or the library, was measured to die: statuses to answer in its
+// place, 0 where it is to be asked. See protect.h.
 struct Deadly {
     uint8_t role;  // which of the entry point's
     Kind kind;     // of the object that ended
@@ -87,7 +87,10 @@ struct Deadly {
     uint16_t ended;        // a call ended the object itself
     uint16_t reset;        // its device was reset
     uint16_t with_root;
-    uint16_t nowhere;  // no call handed the value out, and it is no address
+    uint16_t nowhere;   // no call handed the value out, and it is no address
+    uint16_t mistaken;  // it names an object of the kind `other`, which lives
+    Kind other;
+    uint16_t endless;  // it is PTX that no NUL ends before memory that cannot be read
 };
 
 constexpr uint16_t LIFECYCLE = 1;  // stored always, with a stack

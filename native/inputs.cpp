@@ -96,23 +96,29 @@ uint64_t image_of(const EntryPoint& entry_point, const uint64_t* words) {
 
 bool is_control(unsigned char letter) { return letter < '\t' || (letter > '\r' && letter < ' '); }
 
-// How far the bytes from here on can be read, and whether they begin with text that a NUL ends.
-uint64_t readable_bytes(uint64_t address, bool* terminated) {
-    uint64_t total = 0;
-    bool ended = *terminated = false;
+// How far the bytes from somewhere on can be read, and whether they begin with text that a NUL ends, or are nothing
+// but text.
+struct Extent {
+    uint64_t bytes;
+    bool terminated, endless;
+};
+
+Extent extent_of(uint64_t address) {
+    Extent extent = {0, false, false};
+    bool ended = false;
     unsigned char page[PAGE];
-    while (total < MOST_IMAGE) {
-        const uint64_t wanted = PAGE - (address + total) % PAGE;
-        const uint64_t got = read_carefully(address + total, page, wanted);
+    while (extent.bytes < MOST_IMAGE) {
+        const uint64_t wanted = PAGE - (address + extent.bytes) % PAGE;
+        const uint64_t got = read_carefully(address + extent.bytes, page, wanted);
         for (uint64_t i = 0; i < got && !ended; i++) {
             ended = is_control(page[i]);
-            *terminated = !page[i];
+            extent.terminated = !page[i];
         }
-        total += got;
-        if (got < wanted) break;
-        if (ended && total >= STORED_IMAGE) break;
+        extent.bytes += got;
+        extent.endless = got < wanted && !ended;
+        if (got < wanted || (ended && extent.bytes >= STORED_IMAGE)) return extent;
     }
-    return total < MOST_IMAGE ? total : MOST_IMAGE;
+    return {MOST_IMAGE, extent.terminated, false};
 }
 
 // Letters and white space: no machine code, no container of it.
@@ -124,20 +130,44 @@ bool is_text(uint64_t address) {
     return true;
 }
 
-void write_image(Thread* thread, uint64_t address, uint64_t number, bool also_terminated) {
-    bool terminated;
-    const uint64_t readable = readable_bytes(address, &terminated);
-    if (terminated && !also_terminated) return;
-    const uint32_t length = readable < STORED_IMAGE ? static_cast<uint32_t>(readable) : STORED_IMAGE;
-    const ImageFields fields = {number, thread->id, length, static_cast<int64_t>(readable)};
+const char* after_blanks(const char* at, const char* end) {
+    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
+    return at;
+}
+
+const char* after_comment(const char* at, const char* end) {
+    const char* close = at[1] == '*' ? "*/" : "\n";
+    const size_t length = strlen(close);
+    const void* found = memmem(at + 2, static_cast<size_t>(end - at - 2), close, length);
+    return found ? static_cast<const char*>(found) + length : end;
+}
+
+// Whether its first directive is .version, as PTX has it.
+bool is_ptx(uint64_t address) {
+    constexpr char VERSION[] = ".version";
+    char text[STORED_IMAGE];
+    const char* const end = text + read_carefully(address, text, sizeof text);
+    const char* at = after_blanks(text, end);
+    while (end - at > 2 && at[0] == '/' && (at[1] == '/' || at[1] == '*'))
+        at = after_blanks(after_comment(at, end), end);
+    const char* const next = at + strlen(VERSION);
+    return next < end && !memcmp(at, VERSION, strlen(VERSION)) && after_blanks(next, end) > next;
+}
+
+Extent write_image(Thread* thread, uint64_t address, uint64_t number, bool also_terminated) {
+    const Extent extent = extent_of(address);
+    if (extent.terminated && !also_terminated) return extent;
+    const uint32_t length = extent.bytes < STORED_IMAGE ? static_cast<uint32_t>(extent.bytes) : STORED_IMAGE;
+    const ImageFields fields = {number, thread->id, length, static_cast<int64_t>(extent.bytes)};
     const uint32_t bytes = padded(sizeof(RecordHeader) + sizeof fields + length);
     char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return;
+    if (!record) return extent;
     memcpy(record + sizeof(RecordHeader), &fields, sizeof fields);
     char* image = record + sizeof(RecordHeader) + sizeof fields;
     const uint32_t got = static_cast<uint32_t>(read_carefully(address, image, length));
     if (got < length) memset(image + got, 0, length - got);
-    publish(thread, record, bytes, RecordType::IMAGE, terminated ? 1 : 0);
+    publish(thread, record, bytes, RecordType::IMAGE, extent.terminated ? 1 : 0);
+    return extent;
 }
 
 // Of text up to its NUL, which is in the first `most` bytes.
@@ -182,9 +212,8 @@ uint64_t code_bytes(uint64_t address) {
         const uint64_t sections = number(40, 8) + number(58, 2) * number(60, 2);
         total = segments > sections ? segments : sections;
     } else if (is_text(address)) {
-        bool terminated;
-        total = readable_bytes(address, &terminated);
-        if (terminated) total = text_bytes(address, total);
+        const Extent extent = extent_of(address);
+        total = extent.terminated ? text_bytes(address, extent.bytes) : extent.bytes;
     }
     return total <= MOST_IMAGE ? total : 0;
 }
@@ -358,9 +387,11 @@ void write_code(Thread* thread, const EntryPoint& entry_point, const uint64_t* w
     }
 }
 
-void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
+bool explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
     const uint64_t image = image_of(entry_point, words);
-    if (image && is_text(image)) write_image(thread, image, number, false);
+    if (!image || !is_text(image)) return false;
+    const Extent extent = write_image(thread, image, number, false);
+    return extent.endless && is_ptx(image) && !in_sandbox() && !can_be_read(image + extent.bytes);
 }
 
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {

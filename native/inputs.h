@@ -21,11 +21,12 @@ uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words);
 // it did. The driver does not mind unregistering it.
 bool explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number);
 
-// Before an image is loaded: stores it if it is text without an end, which the driver may die of reading.
 // What code the call loads, if it is given an address: where it lies, and, unless that is in a file, the code itself.
 void write_code(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
 
-void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
+// Before an image is loaded: stores it if it is text without an end, which the driver may die of reading. True if it is
+// PTX, and nothing but text up to memory that cannot be read, so that the driver does.
+bool explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
 
 // Stores what a failed load was given as its image, and the mappings around what could not be registered.
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);

@@ -22,7 +22,7 @@ struct Object {
     std::atomic<uint64_t> parent_generation;
     std::atomic<uint64_t> context;      // in which it was created; for a device: its primary context
     std::atomic<uint64_t> last_stream;  // stream-ordered memory: where it was used last
-    std::atomic<uint64_t> bytes;        // registered memory: its size
+    std::atomic<uint64_t> bytes;        // registered memory: its size; a green context: its device
     mutable std::atomic<uint64_t>
         seen_alive;               // how many objects with children had ended, and 1, when it last was alive
     std::atomic<Handle*> handle;  // of a library: what is known of it beside its life
@@ -34,7 +34,8 @@ constexpr uint64_t RECORDED = 4;  // event
 constexpr uint64_t UNTOLD = 8;    // its creation is not in the recording
 constexpr uint64_t PARENT = 16;   // others belong to it
 constexpr uint64_t ENDED = 32;    // dead, and the call that ended it has returned success
-constexpr uint64_t RESET = 64;    // context: a reset of its device ended this life, or one before it
+constexpr uint64_t RESET = 64;  // context: a reset of its device ended this life, or one before it; green context: its
+                                // end was one, of the last who retained the primary context
 constexpr uint64_t ORPHAN = 128;  // what it belongs to was dead when it was made: not all was seen
 constexpr int KIND_SHIFT = 8;
 constexpr uint64_t KEEPABLE = 1 << 16;  // the quarantine may keep it when it ends

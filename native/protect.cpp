@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "call.h"
+#include "guard.h"
 #include "inputs.h"
 #include "liveness.h"
 #include "named.h"
@@ -50,6 +51,7 @@ bool holds(Thread* thread, const Deadly& deadly, uint64_t word) {
 uint32_t status_after(const Deadly& deadly, uint64_t root_state) {
     const Kind root = kind_of(root_state);
     if (root == Kind::CONTEXT && root_state & RESET) return deadly.reset;
+    if (root == Kind::GREEN_CONTEXT && !(root_state & RESET)) return SUCCESS;
     return deadly.root == root ? deadly.with_root : SUCCESS;
 }
 
@@ -71,15 +73,24 @@ uint32_t status_of_dead(const Deadly& deadly, const Object* object) {
     return 0;
 }
 
-// Whether an object of another kind, which lives, has this value: drivers were measured to answer such calls. The
-// emulated device's handles are no addresses.
+// Whether a living object of that kind, which was seen made, has this value.
+bool names_living(Kind kind, uint64_t handle) {
+    const Object* object = find_object(kind, handle);
+    const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
+    return generation_of(state) && is_alive(object);
+}
+
+// The same of any kind: drivers were measured to answer most such calls. The emulated device's handles are no
+// addresses.
 bool names_another(uint64_t handle) {
-    for (const Kind kind : KINDS_BY_ADDRESS) {
-        const Object* object = find_object(kind, handle);
-        const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
-        if (generation_of(state) && is_alive(object)) return true;
-    }
+    for (const Kind kind : KINDS_BY_ADDRESS)
+        if (names_living(kind, handle)) return true;
     return false;
+}
+
+// While it lives its address is its own, whatever else was made unseen.
+bool is_mistaken(const Deadly& deadly, uint64_t handle) {
+    return deadly.mistaken && was_seen(deadly.other) && names_living(deadly.other, handle);
 }
 
 uint32_t status_of(const Deadly& deadly, const Role& role, uint64_t handle) {
@@ -91,6 +102,7 @@ uint32_t status_of(const Deadly& deadly, const Role& role, uint64_t handle) {
         const bool comes_back = deadly.kind == Kind::CONTEXT && is_primary_context(named);
         return is_meant && !comes_back ? status_of_dead(deadly, named) : 0;
     }
+    if (is_mistaken(deadly, handle)) return deadly.mistaken;
     if (!deadly.nowhere || !was_seen(deadly.kind)) return 0;
     return !names_another(handle) && !can_be_read(handle) ? deadly.nowhere : 0;
 }
@@ -113,12 +125,13 @@ void stop_protecting() { is_protecting.store(false); }
 
 void note_unseen(Kind kind) { unseen_kinds.fetch_or(bit_of(kind), std::memory_order_relaxed); }
 
-uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words) {
+uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, bool endless) {
     // The other may have handed out a value that the shim learns when it returns.
     if (is_inside_another(thread)) return ASK;
     for (int i = 0; i < entry_point.deadly_count; i++) {
         const Deadly& deadly = entry_point.deadly[i];
         const Role& role = entry_point.roles[deadly.role];
+        if (deadly.endless && endless && !guards_memory) return deadly.endless;
         if (!holds(thread, deadly, words[role.parameter])) continue;
         uint32_t status = 0;
         each_handle(thread, role, words, [&](uint64_t handle) {

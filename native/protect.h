@@ -30,9 +30,9 @@ void stop_protecting();
 // An object of this kind was made unseen.
 void note_unseen(Kind kind);
 
-// Of a call that names something that is not alive: the status to answer in the driver's place, ASK if it is to be
-// asked.
-uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words);
+// Of a call that names something that is not alive, or whose image is `endless` (explain_crash): the status to answer
+// in the driver's place, ASK if it is to be asked.
+uint32_t refusal_of(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, bool endless);
 
 // What is done when a refused call has been stored: the flag of its record that says so, 0 if it returns.
 uint16_t flag_after_refusal();

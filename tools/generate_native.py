@@ -44,6 +44,7 @@ from cuvet.model.statuses import STICKY
 from cuvet.recording import layout
 from cuvet.rules import rules_that_are
 from cuvet.rules.device.use_after_reset import DeviceUseAfterReset, outcomes_after_reset
+from cuvet.rules.image.ptx_not_terminated import ImagePtxNotTerminated
 from cuvet.rules.lifecycle import DestroyTwice, LifeRule, NeverCreated, ParentGone, UseAfterDestroy
 
 OUTPUT = Path(__file__).resolve().parent.parent / "native" / "generated"
@@ -487,19 +488,25 @@ class Deadly:
     with_root: int = 0
     root: Kind = Kind.NONE
     nowhere: int = 0
+    mistaken: int = 0
+    other: Kind = Kind.NONE
+    endless: int = 0
 
     def __str__(self) -> str:
         return (
             f"{{{self.role}, Kind::{self.kind.name}, Kind::{self.root.name}, {self.when_offset}, {self.when_values}, "
-            f"{self.ended}, {self.reset}, {self.with_root}, {self.nowhere}}}"
+            f"{self.ended}, {self.reset}, {self.with_root}, {self.nowhere}, {self.mistaken}, Kind::{self.other.name}, "
+            f"{self.endless}}}"
         )
 
     def says_something(self) -> bool:
-        return any((self.ended, self.reset, self.with_root, self.nowhere))
+        return any((self.ended, self.reset, self.with_root, self.nowhere, self.mistaken, self.endless))
 
 
-def deadly_rows(catalog: Catalog, row: Row, before: Sequence[dict[str, object]]) -> Iterator[Deadly]:
-    """The handles of a call of which the driver, or the library, was measured to die, as the rules' outcomes say."""
+def deadly_rows(
+    catalog: Catalog, row: Row, before: Sequence[dict[str, object]], after: Sequence[dict[str, object]]
+) -> Iterator[Deadly]:
+    """The handles and images of a call of which the driver, or the library, was measured to die, as the rules' outcomes say."""
     for role in row.entry_point.roles:
         action = action_of(role, BEFORE)
         own = role.kind in (
@@ -514,6 +521,11 @@ def deadly_rows(catalog: Catalog, row: Row, before: Sequence[dict[str, object]])
         for kind in (role.kind, *filter(None, [role.kind.stands_for])):
             if place is not None and (found := deadly(row.entry_point, role, number, kind, place)).says_something():
                 yield found
+    if ImagePtxNotTerminated.applies_to(row.entry_point) and dies(ImagePtxNotTerminated.outcomes):
+        for number, fields in enumerate([*before, *after]):
+            if fields["action"] == "LOADS":
+                status = next(status for status in ImagePtxNotTerminated.outcomes if status > 0)
+                yield Deadly(number, Kind.NONE, endless=status)
 
 
 def when_of(catalog: Catalog, row: Row, role: Role) -> tuple[int, int] | None:
@@ -532,7 +544,7 @@ def when_of(catalog: Catalog, row: Row, role: Role) -> tuple[int, int] | None:
 def deadly(entry_point: EntryPoint, role: Role, number: int, kind: Kind, place: tuple[int, int]) -> Deadly:
     """What the rules say of an object of that kind in a role; ``number`` is the role's in the shim's table."""
     statuses: dict[str, int] = {}
-    root = Kind.NONE
+    root = other = Kind.NONE
     for rule in life_rules(entry_point, role):
         outcomes = rule.outcomes_of.get(entry_point.name, rule.outcomes)
         if issubclass(rule, ParentGone):
@@ -543,10 +555,15 @@ def deadly(entry_point: EntryPoint, role: Role, number: int, kind: Kind, place: 
         elif dies(outcomes) and kind is role.kind:
             name = "nowhere" if issubclass(rule, NeverCreated) else "ended"
             statuses[name] = status_instead(entry_point, kind, outcomes)
+        if issubclass(rule, NeverCreated) and kind is role.kind:
+            kills = [each for each, ends in rule.mistaken.items() if dies(ends)]
+            if kills:
+                (other,) = kills
+                statuses["mistaken"] = status_instead(entry_point, kind, rule.mistaken[other])
     after_reset = outcomes_after_reset(kind, role)
     if DeviceUseAfterReset.applies_to(entry_point) and dies(after_reset):
         statuses["reset"] = status_instead(entry_point, kind, after_reset)
-    return Deadly(number, kind, *place, root=root, **statuses)
+    return Deadly(number, kind, *place, root=root, other=other, **statuses)
 
 
 def life_rules(entry_point: EntryPoint, role: Role) -> Iterator[type[LifeRule]]:
@@ -621,7 +638,7 @@ def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, tables: 
     if catalog.api == "driver" and (waits or row.entry_point.name in ASKS_UNSEEN):
         flags.append("HOST_WAITS")
     described = [parameter_row(catalog, row, position, created) for position in range(len(row.at))]
-    deadly_ones = [str(each) for each in deadly_rows(catalog, row, before)]
+    deadly_ones = [str(each) for each in deadly_rows(catalog, row, before, after)]
     return (
         f'{{"{name}", {number}, {" | ".join(flags) or "0"}, {len(row.at)}, {len(before)}, {len(after)}, '
         f"{position_or_none(row, 'kernelParams')}, {position_or_none(row, 'extra')}, {len(deadly_ones)}, "

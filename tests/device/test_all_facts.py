@@ -16,16 +16,18 @@ FACTS = all_facts()
 MAY_END: dict[str, tuple[tuple[int, ...], int | None]] = {
     "freeasync_stream_reset_destroy": ((0, 0, 0, 0, 400), None),
     "register_freed": ((1,), None),
-    "stream_handle_of_event": ((0, 0), 11),
+    "stream_handle_of_event": ((0, 0, 709), 11),
     "stream_reissued_handle": ((0, 0, 0, 400), None),
-    "ptx_unterminated_before_unreadable_page": ((0, 200), None),
     "sticky_then_calls": ((700, 700, 700, 700, 700, 700, 700, 700, 0, 400), None),
 }
 """Undefined: a stream from before a reset was measured to give 201, 400 or SIGSEGV; unmapped memory can be registered where the
-driver, which starts in that call, happens to map something; a handle of another kind is read as what it is not; a variable that
-was never written was not NULL; text without an end is refused where the driver died reading it. The emulated device
+driver, which starts in that call, happens to map something; a stream that is given as a context is accepted, and the next call dies;
+a variable that was never written was not NULL. The emulated device
 issues a stream's handle again only when it has few others, so that its use is found."""
-FOUND_HERE = {"stream_reissued_handle": ("stream-use-after-destroy",)}
+FOUND_HERE = {
+    "stream_reissued_handle": ("stream-use-after-destroy",),
+    "stream_handle_of_event": ("context-never-created", "event-never-created"),
+}
 """What is found on the emulated device only."""
 
 

@@ -21,23 +21,17 @@ FACTS = all_facts()
 DIES = {
     "host_deref_freed": "the program's own code touches device memory: there is no call",
     "host_deref_live": "the program's own code touches device memory: there is no call",
-    "stream_handle_of_event": "the driver is asked about handles of another kind, which it mostly answers with a status",
-    "green_gone_event": "the event lives on where something retains the primary context, which the shim does not know",
 }
-DIES_ON_GPU = {
-    "ptx_unterminated_before_unreadable_page": "the shim does not look at text of PTX; the driver reads on behind its end",
-}
-"""These die of what the emulated device does not imitate (``NO_CRASH``)."""
-NOT_SAVED = {**DIES, **DIES_ON_GPU}
 PAGE = Path(__file__).parents[2] / "docs" / "protect.md"
 NO_CRASH = {
     "context_destroy_then_push": "on the emulated device: the heap was corrupt at the end",
     "context_destroy_then_setcurrent_use": "on the emulated device: the heap was corrupt at the end",
-    "ptx_unterminated_before_unreadable_page": "on the emulated device, which reads no further than it can",
     "sticky_then_calls": "where the variable that was never written is NULL",
 }
 REFUSED_ANOTHER_STATUS = {"ctx_destroy_twice": (0, 0, 0, 0, 709, 201)}
 """What the driver accepts, though it can die of it later: the statuses with ``--protect``."""
+REFUSED_EARLIER = {"stream_handle_of_event": 3}
+"""Programs whose driver died later than in the call that is refused: how many calls come before that."""
 CRASHED = [fact for fact in FACTS if fact.signal is not None and fact.id not in NO_CRASH]
 SAVED = [fact for fact in CRASHED if fact.id not in DIES]
 OTHERS = [fact for fact in FACTS if fact.signal is None]
@@ -66,8 +60,9 @@ def test_a_program_that_would_die_goes_on(fact: Fact, protected: Run) -> None:
     end = protected.ended[fact.id]
     printed = calls_printed(end.output)
     assert end.exit_code == 0
-    assert printed[: len(fact.calls)] == fact.calls
-    answer = printed[len(fact.calls)][1]
+    before = REFUSED_EARLIER.get(fact.id, len(fact.calls))
+    assert printed[:before] == fact.calls[:before]
+    answer = printed[before][1]
     assert answer not in {SUCCESS, *STICKY}
 
 
@@ -79,7 +74,7 @@ def test_the_call_is_reported_once_with_where_its_object_began_and_ended(fact: F
     assert {finding.repeats for finding in refused} == {1}
     for finding in refused:
         assert finding.site.frames
-        if not finding.name.endswith("never-created"):
+        if not finding.name.endswith(("never-created", "not-terminated")):
             assert finding.objects[0].created and finding.objects[0].created.frames
             assert finding.objects[0].destroyed and finding.objects[0].destroyed.frames
 
@@ -92,9 +87,8 @@ def test_what_is_not_certain_or_no_call_dies_as_before(name: str, protected: Run
 
 def test_the_page_names_those_that_are_not_saved() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("### Programs that are not saved")[2].partition("\n#")[0]
-    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(NOT_SAVED)
-    assert set(NOT_SAVED) <= {fact.id for fact in FACTS}
-    assert set(DIES_ON_GPU) <= set(NO_CRASH)
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(DIES)
+    assert set(DIES) <= {fact.id for fact in FACTS}
 
 
 @pytest.mark.parametrize("fact", OTHERS, ids=by_id)

@@ -8,6 +8,7 @@ Creating calls hand out addresses that are re-issued as soon as they are destroy
 * ``NULL_DRIVER_STRICT``: abort when something is destroyed that does not live;
 * ``NULL_DRIVER_LOSE``: number of a launch, after which all calls but cuCtxGetCurrent return 700, as after a kernel that used
   an address without memory;
+* ``NULL_DRIVER_ACTIVE``: somebody else retains the primary context;
 * ``NULL_DRIVER_CAPTURING``: all streams say that they capture;
 * ``NULL_DRIVER_SIGNAL``: ``cuStreamSynchronize=11,…``: signals to raise inside the call.
 """
@@ -115,6 +116,7 @@ BODIES = {
     "cuThreadExchangeStreamCaptureMode": "uint32_t mode = *(uint32_t *)words[0]; put(words[0], 4, capture_mode); capture_mode = mode;",
     "cuStreamGetCtx": "if (!status) put(words[1], 8, current_context);",
     "cuDevicePrimaryCtxRetain": "if (!primary_context) primary_context = create(); put(words[0], 8, primary_context);",
+    "cuDevicePrimaryCtxGetState": 'if (!status) put(words[2], 4, getenv("NULL_DRIVER_ACTIVE") != 0);',
     "cuDeviceGetCount": "put(words[0], 4, 1);",
     # The client says what they hand out: it stands there already.
     "cuStreamGetCaptureInfo_v3": "",

@@ -216,6 +216,141 @@ def test_a_handle_of_another_kind_that_lives_reaches_the_driver(bench: Bench) ->
     assert not ran.refused() and "cuStreamSynchronize" in ran.reached
 
 
+GREEN = """
+uint32_t cuGreenCtxCreate(handle *green, const void *description, int32_t device, uint32_t flags);
+uint32_t cuGreenCtxDestroy(handle green);
+uint32_t cuCtxFromGreenCtx(handle *context, handle green);
+uint32_t cuEventSynchronize(handle event);
+static handle g, c;
+static void green(void) {
+    CHECK(cuInit(0) == 0 && cuGreenCtxCreate(&g, 0, 0, 1) == 0);
+    CHECK(cuCtxFromGreenCtx(&c, g) == 0 && cuCtxSetCurrent(c) == 0 && cuEventCreate(&e, 0) == 0);
+}
+"""
+
+
+def test_events_end_with_a_green_context_that_was_all_that_retained_the_primary_one(bench: Bench) -> None:
+    ran = protected(
+        bench,
+        GREEN
+        + main(f"""
+            green();
+            CHECK(cuEventSynchronize(e) == 0 && cuGreenCtxDestroy(g) == 0);
+            CHECK(cuDevicePrimaryCtxRetain(&x, 0) == 0 && cuCtxSetCurrent(x) == 0);
+            CHECK(cuEventSynchronize(e) == {CONTEXT_IS_DESTROYED} && cuEventDestroy_v2(e) == {CONTEXT_IS_DESTROYED});
+            CHECK(cuEventCreate(&e, 0) == 0 && cuEventSynchronize(e) == 0 && cuEventDestroy_v2(e) == 0);"""),
+    )
+    assert (ran.reached.count("cuEventSynchronize"), ran.reached.count("cuEventDestroy_v2")) == (2, 1)
+    assert [(call.status, call.objects[0].known) for call in ran.refused()] == [(CONTEXT_IS_DESTROYED, True)] * 2
+
+
+def test_while_the_primary_context_is_retained_events_of_a_green_one_live_on(bench: Bench) -> None:
+    """By whomever: the driver is asked."""
+    ran = protected(
+        bench,
+        GREEN + main("green(); CHECK(cuGreenCtxDestroy(g) == 0 && cuEventSynchronize(e) == 0);"),
+        NULL_DRIVER_ACTIVE="1",
+    )
+    assert not ran.refused() and ran.reached.count("cuEventSynchronize") == 1
+
+
+def test_a_green_context_that_could_not_be_destroyed_keeps_its_events(bench: Bench) -> None:
+    ran = protected(
+        bench,
+        GREEN + main("green(); CHECK(cuGreenCtxDestroy(g) == 1 && cuEventSynchronize(e) == 0);"),
+        NULL_DRIVER_FAIL="cuGreenCtxDestroy=1",
+    )
+    assert not ran.refused() and ran.reached.count("cuEventSynchronize") == 1
+
+
+MISTAKEN = """
+uint32_t cuLibraryLoadData(handle *library, const void *code, void *, void *, uint32_t, void *, void *, uint32_t);
+uint32_t cuLibraryGetKernel(handle *kernel, handle library, const char *name);
+uint32_t cuCtxPushCurrent_v2(handle context);
+uint32_t cuCtxSetCurrent(handle context);
+static handle m, f, l, k, own;
+static void some(void) {
+    new();
+    CHECK(cuModuleLoadData(&m, "x") == 0 && cuModuleGetFunction(&f, m, "k") == 0);
+    CHECK(cuLibraryLoadData(&l, "x", 0, 0, 0, 0, 0, 0) == 0 && cuCtxCreate_v2(&own, 0, 0) == 0);
+}
+"""
+
+
+PTX = """
+static char *before_nothing(const char *text, size_t bytes) {
+    char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED && munmap(pages + 4096, 4096) == 0);
+    return memcpy(pages + 4096 - bytes, text, bytes);
+}
+static const char ptx[] = "// made by hand\\n/* .version */\\n.version 8.0\\n.target sm_90\\n.visible .entry k() { ret; }\\n";
+"""
+INVALID_PTX = 218
+
+
+@pytest.mark.parametrize("call", ["cuModuleLoadData(&m, image)", "cuLibraryLoadData(&l, image, 0, 0, 0, 0, 0, 0)"])
+def test_ptx_that_runs_into_nothing_is_not_loaded(bench: Bench, call: str) -> None:
+    body = f"start(); char *image = before_nothing(ptx, sizeof ptx - 1); CHECK({call} == {INVALID_PTX});"
+    ran = protected(bench, MISTAKEN + PTX + main(body))
+    assert call.partition("(")[0] not in ran.reached
+    (refused,) = ran.refused()
+    assert refused.status == INVALID_PTX
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("ptx", "sizeof ptx"),
+        (r'"words without a directive"', "25"),
+        (r'".version 8.0\n\1\n.target sm_90"', "27"),
+        (r'"\177ELF and more of it"', "19"),
+    ],
+)
+def test_what_ends_or_is_no_ptx_reaches_the_driver(bench: Bench, text: str, size: str) -> None:
+    """The second has no measurement; the third has an end for a reader that minds control characters."""
+    body = f"start(); CHECK(cuModuleLoadData(&m, before_nothing({text}, {size})) == 0);"
+    ran = protected(bench, MISTAKEN + PTX + main(body))
+    assert not ran.refused() and "cuModuleLoadData" in ran.reached
+
+
+@pytest.mark.parametrize(
+    ("call", "right", "status"),
+    [
+        ("cuCtxPushCurrent_v2(s)", "cuCtxPushCurrent_v2(own)", INVALID_CONTEXT),
+        ("cuCtxSetCurrent(s)", "cuCtxSetCurrent(own)", INVALID_CONTEXT),
+        ("cuLibraryGetKernel(&k, m, 0)", "cuLibraryGetKernel(&k, l, 0)", INVALID_HANDLE),
+        (
+            "cuLaunchKernel(m, 1, 1, 1, 1, 1, 1, 0, s, 0, 0)",
+            "cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, 0, 0)",
+            INVALID_HANDLE,
+        ),
+    ],
+)
+def test_what_kills_in_the_place_of_another_kind_is_refused(bench: Bench, call: str, right: str, status: int) -> None:
+    """What was measured to: the call with a handle of the right kind is made."""
+    ran = protected(bench, MISTAKEN + main(f"some(); CHECK({call} == {status}); CHECK({right} == 0);"))
+    assert ran.reached.count(call.partition("(")[0]) == 1
+    (refused,) = ran.refused()
+    assert (refused.status, refused.objects[0].known, refused.refused) == (status, False, "returned")
+
+
+def test_what_was_a_stream_and_is_none_any_more_reaches_the_driver(bench: Bench) -> None:
+    """Contexts can be made unseen: the value of a dead stream, if it is an address, may be one."""
+    ran = protected(
+        bench,
+        MISTAKEN + main("some(); CHECK(cuStreamDestroy_v2(s) == 0); CHECK(cuCtxSetCurrent(s) == 0);"),
+    )
+    assert not ran.refused() and "cuCtxSetCurrent" in ran.reached
+
+
+def test_while_streams_are_made_unseen_none_is_certain_to_live(bench: Bench) -> None:
+    ran = protected(
+        bench,
+        MISTAKEN + main("some(); CHECK(cuStreamSynchronize((handle)&x) == 0); CHECK(cuCtxSetCurrent(s) == 0);"),
+    )
+    assert not ran.refused() and "cuCtxSetCurrent" in ran.reached
+
+
 def test_default_streams_and_null_reach_the_driver(bench: Bench) -> None:
     ran = protected(
         bench,

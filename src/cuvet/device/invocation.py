@@ -30,6 +30,14 @@ class Refused(Exception):
         self.status = status
 
 
+class Dies(Exception):
+    """Hardware was measured to die of SIGSEGV in the call; where that is not emulated it returns ``status``."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 def require(condition: object, otherwise: int = status.INVALID_VALUE) -> None:
     """Refused with the status ``otherwise`` if the condition does not hold."""
     if not condition:

@@ -233,13 +233,15 @@ class NullHandle(LifeRule):
 class NeverCreated(LifeRule):
     """A call is given a handle that no call of this process handed out, or the handle of something else, and fails.
 
-    A handle may have been made in ways that cannot be seen, so a call that succeeds with it is never reported.
+    A handle may have been made in ways that cannot be seen, so a call that succeeds with it is never reported. ``mistaken``: the outcomes
+    for a living object of another kind, where they were measured, what was measured first.
     """
 
     in_source = True
     verbs: ClassVar[frozenset[Verb]] = NAMES
     undefined = False
     only_if_failed = True
+    mistaken: ClassVar[Mapping[Kind, tuple[int, ...]]] = {}
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Violations:
@@ -248,9 +250,9 @@ class NeverCreated(LifeRule):
                 continue
             others = tuple(other for other in model.kinds_of(use.handle) if other.alive)
             if others:
-                yield cls.violation(
-                    call, use, f"{use.handle:#x} is {others[-1].name}, not {a(cls.kind.noun)}", others[-1]
-                )
+                other = others[-1]
+                found = cls.violation(call, use, f"{use.handle:#x} is {other.name}, not {a(cls.kind.noun)}", other)
+                yield replace(found, outcomes=cls.mistaken.get(other.kind, found.outcomes))
                 continue
             elsewhere = next((each for each in model.objects(cls.kind) if each.handle == use.handle), None)
             if elsewhere is not None and elsewhere.context is not None:

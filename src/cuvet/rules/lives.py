@@ -47,9 +47,20 @@ class Mistake:
     verbs: frozenset[Verb] | None = None
     roots: frozenset[Kind] | None = None
     kills: frozenset[Kind] | None = None
+    mistaken: Mapping[Kind, tuple[int, ...]] | None = None
 
 
-_ATTRIBUTES = ("outcomes_of", "undefined", "only_if_failed", "libraries", "kinds", "verbs", "roots", "kills")
+_ATTRIBUTES = (
+    "outcomes_of",
+    "undefined",
+    "only_if_failed",
+    "libraries",
+    "kinds",
+    "verbs",
+    "roots",
+    "kills",
+    "mistaken",
+)
 _OTHERS = {*HEADINGS, "summary", "help"}
 
 

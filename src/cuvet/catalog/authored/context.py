@@ -33,7 +33,7 @@ ROLES: Roles = {
     "cuDevicePrimaryCtxRetain": (retains("dev"), returns(CONTEXT, "pctx", variant="primary")),
     "cuDevicePrimaryCtxRelease": (releases("dev"),),
     "cuDevicePrimaryCtxReset": (resets("dev"),),
-    "cuGreenCtxCreate": (creates(GREEN_CONTEXT, "phCtx"),),
+    "cuGreenCtxCreate": (creates(GREEN_CONTEXT, "phCtx"), retains("dev")),
     "cuGreenCtxDestroy": (destroys(GREEN_CONTEXT, "hCtx"),),
     "cuCtxFromGreenCtx": (uses(GREEN_CONTEXT, "hCtx"), returns(CONTEXT, "pContext", parent="hCtx", variant="green")),
     "cuGreenCtxStreamCreate": (uses(GREEN_CONTEXT, "greenCtx"), creates(STREAM, "phStream", parent="greenCtx")),

@@ -13,7 +13,18 @@ from cuvet.catalog import results as status
 from cuvet.device import facts
 from cuvet.device.driver import fault, launch, memory
 from cuvet.device.foreknown import written
-from cuvet.device.invocation import MOST_ARRAY, BadAddress, Handler, Invocation, Refused, read, read_string, tell, write
+from cuvet.device.invocation import (
+    MOST_ARRAY,
+    BadAddress,
+    Dies,
+    Handler,
+    Invocation,
+    Refused,
+    read,
+    read_string,
+    tell,
+    write,
+)
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.model import Call, Outcome
@@ -122,20 +133,18 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
     prediction = model.predict(call)
     allowed = prediction.statuses
     # Some calls that are legal may crash, too.
-    if (
-        CRASH in allowed
-        and os.environ.get("CUVET_EMULATE_CRASHES") == "1"
-        and any(CRASH in violation.outcomes for violation in prediction.violations)
-    ):
-        model.observe(call, Outcome(None, signal=signal.SIGSEGV))
-        process.told.forget()
-        yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
+    if CRASH in allowed and any(CRASH in violation.outcomes for violation in prediction.violations):
+        yield from _die(invocation)
     result = next((each for each in allowed if each != CRASH), status.INVALID_HANDLE)
     if process.graph_memory and status.SUCCESS in allowed and _touches_graph_memory(invocation):
         result = status.SUCCESS
     if result == status.SUCCESS:
         invocation.outputs.update(prediction.outputs)
-        result = yield from _perform(invocation, plan, handler)
+        try:
+            result = yield from _perform(invocation, plan, handler)
+        except Dies as dies:
+            yield from _die(invocation)
+            result = dies.status
     if result == status.OUT_OF_MEMORY:
         yield from _say_full(invocation)
     if result != status.SUCCESS:
@@ -153,6 +162,15 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
         yield from _clean_up(invocation)
     fault.keep(invocation)
     return fault.shown(invocation, awaited=request.awaited)
+
+
+def _die(invocation: Invocation) -> Steps[None]:
+    """As the driver does in such a call, if that is to be emulated."""
+    if os.environ.get("CUVET_EMULATE_CRASHES") == "1":
+        process = invocation.thread.process
+        process.model.observe(invocation.call, Outcome(None, signal=signal.SIGSEGV))
+        process.told.forget()
+        yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
 
 
 def _touches_graph_memory(invocation: Invocation) -> bool:

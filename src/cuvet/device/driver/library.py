@@ -8,6 +8,7 @@ from cuvet.device import facts
 from cuvet.device.driver.function import Code, Kernel
 from cuvet.device.invocation import (
     BadAddress,
+    Dies,
     Invocation,
     Refused,
     gives,
@@ -41,7 +42,10 @@ def _fetch(address: int) -> Steps[bytes]:
         return (yield from _fetch(int.from_bytes(head[8:16], "little")))
     if magic == fatbin.MAGIC:
         return (yield from read(address, min(fatbin.container_bytes(head), _MOST_BYTES)))
-    return (yield from read_string(address, _MOST_TEXT))
+    try:
+        return (yield from read_string(address, _MOST_TEXT))
+    except BadAddress:
+        raise Dies(status.INVALID_PTX) from None
 
 
 def _head(address: int, size: int) -> Steps[bytes]:

@@ -35,7 +35,7 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV461", (CRASH,)),
         Mistake(DESTROYED_TWICE, "CV462", (CRASH,)),
         Mistake(NULL_HANDLE, "CV463", (400,)),
-        Mistake(MISTAKEN, "CV464", (400, 1, CRASH)),
+        Mistake(MISTAKEN, "CV464", (400, 1, CRASH), mistaken={Kind.STREAM: (709, 400, 1)}),
         Mistake(USED_AFTER_CONTEXT, "CV465", (709,)),
     ),
 )
@@ -80,6 +80,7 @@ measured: the runtime's cudaFreeArray(NULL) is accepted (event_destroy_null)
 # array-never-created
 why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
 measured: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code (array_from_memory)
+measured: cuArrayGetDescriptor of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_as_array)
 documented: {invalid_handle}
 
 # array-never-created: right

@@ -62,7 +62,13 @@ LIFE = Life(
             ),
             without=("with a handle", "skipped when there is none"),
         ),
-        Mistake(NEVER_CREATED, "CV104", (CRASH, 201), without=("created first", "created by another thread")),
+        Mistake(
+            NEVER_CREATED,
+            "CV104",
+            (CRASH, 201),
+            without=("created first", "created by another thread"),
+            mistaken={Kind.STREAM: (CRASH, 201)},
+        ),
     ),
 )
 

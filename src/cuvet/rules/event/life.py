@@ -60,12 +60,13 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV301", (CRASH,)),
         Mistake(DESTROYED_TWICE, "CV302", (CRASH,)),
         Mistake(NULL_HANDLE, "CV303", (400,), outcomes_of=dict.fromkeys(CHECK_THE_POINTER, (1,))),
-        Mistake(NEVER_CREATED, "CV304", (CRASH, 709, 400)),
+        Mistake(NEVER_CREATED, "CV304", (CRASH, 709, 400), mistaken={Kind.STREAM: (709, 400)}),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV305",
             (709,),
             roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
+            kills=frozenset({Kind.GREEN_CONTEXT}),
             rule=OfGreenContext,
         ),
     ),
@@ -234,6 +235,10 @@ why: Destroying a context destroys its events. The documentation calls later cal
 measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
 measured: made in a green context's context, where nothing else retains the primary context: cuEventSynchronize after
   cuGreenCtxDestroy kills the process (green_gone_event)
+documented: cuGreenCtxCreate retains the primary context of the device, until the green context is destroyed (CUDA
+  Driver API, Green Contexts, cuGreenCtxCreate)
+documented: a primary context is reset once the last reference to it is released (CUDA Driver API, Primary Context
+  Management, cuDevicePrimaryCtxRelease)
 
 # event-use-after-context-destroy: right
 

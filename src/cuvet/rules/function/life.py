@@ -11,7 +11,7 @@ LIFE = Life(
     other="cu.module()",
     mistakes=(
         Mistake(NULL_HANDLE, "CV613", (400,), outcomes_of={"cuFuncGetModule": (1, 400)}),
-        Mistake(MISTAKEN, "CV614", (400, CRASH)),
+        Mistake(MISTAKEN, "CV614", (400, CRASH), mistaken={Kind.STREAM: (400,), Kind.MODULE: (CRASH, 400)}),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV615",
@@ -32,6 +32,7 @@ measured: launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_E
 why: The number names no function. The address of a host function, or of a kernel's host stub, is not a `CUfunction`.
 documented: {invalid_handle}
 measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
+measured: launching a stream: CUDA_ERROR_INVALID_HANDLE (stream_as_function)
 measured: launching a module in the place of a function: SIGSEGV in the driver, no error code
   (module_launched_as_function)
 

@@ -37,7 +37,7 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV721", (1,)),
         Mistake(DESTROYED_TWICE, "CV722", (1,)),
         Mistake(NULL_HANDLE, "CV723", (1,)),
-        Mistake(NEVER_CREATED, "CV724", (CRASH, 1)),
+        Mistake(NEVER_CREATED, "CV724", (CRASH, 1), mistaken={Kind.GRAPH: (1,)}),
     ),
 )
 
@@ -97,6 +97,7 @@ measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
 # graph-exec-never-created
 why: The number is no executable graph. A graph must be instantiated before it is launched.
 measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
+measured: cuGraphLaunch of a graph: CUDA_ERROR_INVALID_VALUE (graph_as_exec)
 measured: NULL: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
 
 # graph-exec-never-created: right

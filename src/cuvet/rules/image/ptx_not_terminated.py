@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of
 from cuvet.rules.rule import CRASH, CallRule, Violations
@@ -16,6 +18,7 @@ class ImagePtxNotTerminated(CallRule):
     summary = "PTX is loaded without a NUL at its end"
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})
+    outcomes: ClassVar[tuple[int, ...]] = (218, CRASH)
     evidence = """
     measured: text that ends at an unreadable page: SIGSEGV in the load; other bytes behind it: CUDA_ERROR_INVALID_PTX
       (ptx_unterminated_before_unreadable_page, image_ptx_not_terminated, image_ptx_control_characters_behind)
@@ -42,5 +45,5 @@ cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\x01\x02\0")  # error: [image-ptx-n
         if image is None or not image.unterminated:
             return
         yield cls.refused(
-            f"{image.what} has no NUL at its end", argument=image.argument, outcomes=(218, CRASH), undefined=True
+            f"{image.what} has no NUL at its end", argument=image.argument, outcomes=cls.outcomes, undefined=True
         )

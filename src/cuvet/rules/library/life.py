@@ -35,7 +35,7 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV621", (500,)),
         Mistake(DESTROYED_TWICE, "CV622", (CRASH,)),
         Mistake(NULL_HANDLE, "CV623", (400,)),
-        Mistake(NEVER_CREATED, "CV624", (400, 1, CRASH)),
+        Mistake(NEVER_CREATED, "CV624", (400, 1, CRASH), mistaken={Kind.MODULE: (CRASH, 400)}),
     ),
 )
 

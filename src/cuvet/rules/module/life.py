@@ -36,7 +36,7 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV601", (400,)),
         Mistake(DESTROYED_TWICE, "CV602", (400,)),
         Mistake(NULL_HANDLE, "CV603", (400,)),
-        Mistake(NEVER_CREATED, "CV604", (CRASH, 400)),
+        Mistake(NEVER_CREATED, "CV604", (CRASH, 400), mistaken={Kind.STREAM: (400,)}),
         Mistake(USED_AFTER_CONTEXT, "CV605", (400,)),
     ),
 )
@@ -80,6 +80,7 @@ measured: CUDA_ERROR_INVALID_HANDLE (module_null)
 why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
 measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
 documented: {invalid_handle}
+measured: cuModuleGetFunction of a stream: CUDA_ERROR_INVALID_HANDLE (stream_as_module)
 measured: a stale module: CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule" (module_garbage)
 
 # module-never-created: right

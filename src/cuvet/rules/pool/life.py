@@ -35,7 +35,7 @@ LIFE = Life(
         Mistake(USED_AFTER_DESTROY, "CV451", (1,)),
         Mistake(DESTROYED_TWICE, "CV452", (1,)),
         Mistake(NULL_HANDLE, "CV453", (1,)),
-        Mistake(NEVER_CREATED, "CV454", (CRASH, 1, 400)),
+        Mistake(NEVER_CREATED, "CV454", (CRASH, 1, 400), mistaken={Kind.STREAM: (1, 400)}),
     ),
 )
 
@@ -70,6 +70,7 @@ measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
 # pool-never-created
 why: The number is no memory pool.
 measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
+measured: cuMemPoolTrimTo of a stream: CUDA_ERROR_INVALID_VALUE (stream_as_pool)
 documented: {invalid_handle}
 
 # pool-never-created: right

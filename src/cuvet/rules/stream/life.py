@@ -32,7 +32,7 @@ LIFE = Life(
     mistakes=(
         Mistake(USED_AFTER_DESTROY, "CV201", (CRASH,), libraries=True, without=("destroyed by another thread",)),
         Mistake(DESTROYED_TWICE, "CV202", (CRASH,), without=("destroyed by two threads",)),
-        Mistake(NEVER_CREATED, "CV204", (CRASH, 400, 709)),
+        Mistake(NEVER_CREATED, "CV204", (CRASH, 400, 709), mistaken={Kind.EVENT: (709, 400)}),
         Mistake(
             USED_AFTER_CONTEXT,
             "CV205",
@@ -170,6 +170,7 @@ void run(int n) {
 why: The driver uses the handle as a pointer. An invalid address was measured to die of SIGSEGV inside the driver; other
   readable memory to return CUDA_ERROR_INVALID_HANDLE.
 measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
+measured: cudaStreamQuery of an event: CUDA_ERROR_CONTEXT_IS_DESTROYED (event_as_stream)
 measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
 
 # stream-never-created: right
