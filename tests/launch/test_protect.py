@@ -11,7 +11,7 @@ from cuvet.commands import run as command
 EMULATED = ("--device", "emulated")
 DYING = (*EMULATED, "--emulate-crashes")
 WAY_OUT, ABORTED = 3, 86
-RESETS = ("use", "work", "capture", "throw")
+RESETS = ("use", "work", "launch", "capture", "throw")
 
 
 @pytest.mark.parametrize("how", RESETS)

@@ -1,5 +1,6 @@
 // Objects that outlive a reset of their device, and what owners do then. The first argument says how; the program's own
 // way out is exit code 3, if a call failed.
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -68,6 +69,19 @@ static void pending_work() {
     check(cudaFree(memory));
 }
 
+static void pending_launch() {
+    const char* ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+    Owner owner;
+    CUmodule module;
+    CUfunction kernel;
+    owner.make();
+    check(static_cast<cudaError_t>(cuModuleLoadData(&module, ptx)));
+    check(static_cast<cudaError_t>(cuModuleGetFunction(&kernel, module, "k")));
+    check(static_cast<cudaError_t>(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, owner.stream, nullptr, nullptr)));
+    library_shuts_down();
+    owner.end();
+}
+
 static void pending_capture() {
     Owner owner;
     owner.make();
@@ -99,6 +113,7 @@ int main(int, char** argv) {
     const char* how = argv[1];
     if (!std::strcmp(how, "use")) use_after_reset();
     if (!std::strcmp(how, "work")) pending_work();
+    if (!std::strcmp(how, "launch")) pending_launch();
     if (!std::strcmp(how, "capture")) pending_capture();
     if (!std::strcmp(how, "throw")) destructor_throws();
     if (!std::strcmp(how, "correct")) correct();
