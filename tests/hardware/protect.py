@@ -105,6 +105,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     facts = all_facts()
+    if unknown := {*arguments.names} - {fact.id for fact in facts}:
+        parser.error(f"no such program: {', '.join(sorted(unknown))}")
     died = [fact for fact in facts if fact.signal or any(signal for _, signal in fact.varied)]
     lived = [fact for fact in facts if fact not in died and fact.devices == 1][: len(died)]
     chosen = [fact for fact in facts if fact.id in arguments.names] or [*died, *lived]
