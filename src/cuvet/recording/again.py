@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cuvet.catalog import Kind
 from cuvet.recording import layout
+from cuvet.recording.columns import Array, among, distinct
 from cuvet.recording.layout import CHUNK_BYTES, RecordType
-
-Array = NDArray[Any]
 
 _FIXED = layout.CALL.itemsize // 8
 _OBJECT, _OUTPUT = layout.CALL_OBJECT.size // 8, layout.CALL_OUTPUT.size // 8
@@ -142,13 +140,13 @@ def expand(data: bytearray, at: Array, sizes: Array) -> Expanded:
     pending = calls.took == 0
     # One that was killed before it could say that a CALL tells of it.
     key = number ^ (at // CHUNK_BYTES).astype(np.uint64) << _U64(48)
-    rows = rows[~(pending[rows] & np.isin(key[rows], key[calls.wholes]))]
+    rows = rows[~(pending[rows] & among(key[rows], key[calls.wholes]))]
     doubled = calls.took >> _U64(_TOOK_BITS)
     returned = entered + np.where(pending, -entered, (calls.took & _U64((1 << _TOOK_BITS) - 1)) << doubled)
     sizes = calls.sizes[calls.origin]
     new, end = at.copy(), len(data)
     parts = [bytes(data)]
-    for size in np.unique(sizes[rows]).tolist():
+    for size in distinct(sizes[rows]).tolist():
         of_size = rows[sizes[rows] == size]
         every_word: Array = np.ndarray(((len(data) - size) // 8 + 1,), np.dtype(f"V{size}"), data, strides=(8,))
         made = every_word[at[calls.origin[of_size]] // 8].view("<u8").reshape(len(of_size), -1)

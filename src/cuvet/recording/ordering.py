@@ -29,10 +29,11 @@ from cuvet.catalog.authored.libraries.accessed import accessed
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
+from cuvet.recording.columns import among, distinct, joined, wholes
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
-from cuvet.recording.repeats import MIX, ROW, Boundary, Codeless, Repeats, Skipped, Unread, distinct, likeness
+from cuvet.recording.repeats import MIX, ROW, Boundary, Codeless, Repeats, Skipped, Unread, likeness
 from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, columns_of, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
@@ -234,7 +235,7 @@ class Ordering:
 
     def _wait(self, batch: Batch, indices: Array, instants: Array, number: Array) -> None:
         """Calls of a batch wait for their turn."""
-        calls = batch.calls[indices]
+        calls = batch.calls.take(indices)
         rows = np.zeros(len(indices), ROW)
         rows["instant"], rows["number"], rows["offset"] = instants[indices], calls["number"], batch.offsets[indices]
         rows["source"], rows["row"] = self._batches_taken, indices
@@ -271,10 +272,10 @@ class Ordering:
         return Unread(functions, self.entry_points.given[of], known.starts, known.ends)
 
     def _add(self, rows: Array) -> None:
-        rows = np.concatenate([self._waiting, rows])
+        rows = joined([self._waiting, rows])
         instants = rows["instant"]
         if not (instants[1:] > instants[:-1]).all():
-            rows = rows[np.lexsort((rows["offset"], rows["number"], instants))]
+            rows = rows.take(np.lexsort((rows["offset"], rows["number"], instants)))
         self._waiting = rows
 
     def _forget(self) -> None:
@@ -285,13 +286,13 @@ class Ordering:
                 self._batches[self._batches_taken] = self._batches[source].only(row)
                 self._waiting["source"][at], self._waiting["row"][at] = self._batches_taken, 0
                 self._batches_taken += 1
-        used = set(distinct(self._waiting["source"]))
+        used = set(distinct(self._waiting["source"]).tolist())
         used |= self._repeats.sources() if self._repeats is not None else set()
         self._batches = {number: batch for number, batch in self._batches.items() if number in used}
 
     def _first_alike(self, batch: Batch, indices: Array, ended: Array) -> Array:
         """Of some calls, those that are the first of their like; ``ended``: when others of the batch ended something."""
-        calls = batch.calls[indices]
+        calls = batch.calls.take(indices)
         like = calls["entry_point"] + (self._ended + np.searchsorted(ended, calls["entered"])).astype(np.uint64) * MIX
         like = (like ^ calls["context"]) * MIX
         for position in range(int(calls["arguments"].max(initial=0))):
@@ -418,14 +419,14 @@ class Ordering:
                 break
             yield _left_out(kinds[at : int(part[0])])
             at = int(part[-1]) + 1
-            yield rows[part]
+            yield rows.take(part)
         if self.told() == told:
             yield _left_out(kinds[at:])
             at = len(rows)
         yield from _alike(run, lasting, at)
         if at < len(rows):  # the rest is judged, but for the ends of what was left out
             rest = np.arange(at, len(rows))
-            yield rows[rest[~np.isin(rest, end[make < at])]]
+            yield rows.take(rest[~among(rest, end[make < at])])
 
     def _run(self, rows: Array) -> Run:
         """The columns of some calls."""
@@ -433,15 +434,16 @@ class Ordering:
 
         def words(indices: Array, offsets: Array) -> Array:
             found = np.zeros(len(indices), np.uint64)
-            for source in distinct(sources[indices]):
+            for source in distinct(sources[indices]).tolist():
                 of_source = np.flatnonzero(sources[indices] == source)
                 batch_rows = rows["row"][indices[of_source]]
                 found[of_source] = self._batches[source].words(batch_rows, offsets[of_source])
             return found
 
         calls = np.zeros(len(rows), layout.CALL)
-        for source in distinct(sources):
-            calls[sources == source] = self._batches[source].calls[rows["row"][sources == source]]
+        for source in distinct(sources).tolist():
+            of_source = np.flatnonzero(sources == source)
+            wholes(calls)[of_source] = wholes(self._batches[source].calls.take(rows["row"][of_source]))
         of = calls["entry_point"]
         made, ended, stream = known.made[of].astype(np.int64), known.ended[of].astype(np.int64), known.stream[of]
         return Run(calls, made, ended, known.allocates[of], known.lasts[of], stream, words, rows["able"])
@@ -497,7 +499,7 @@ def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
     streams = batch.words(works, layout.CALL.itemsize + 8 * stream[works])
     last = (streams[1:] != streams[:-1]) | (np.diff(segment[works]) != 0)
     works, streams = works[np.append(last, True)], streams[np.append(last, True)]
-    streams, which = np.unique(streams, return_inverse=True)
-    _, last = np.unique((segment[works] * len(streams) + which)[::-1], return_index=True)
+    known = distinct(streams)
+    _, last = np.unique((segment[works] * len(known) + np.searchsorted(known, streams))[::-1], return_index=True)
     newest: Array = works[::-1][last]
     return newest

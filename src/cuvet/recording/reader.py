@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.again import bytes_of, expand
+from cuvet.recording.columns import distinct
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
 from cuvet.regular import open_regular
@@ -467,7 +468,7 @@ class Recording(SideTables):
         if not (types == RecordType.CALL_AGAIN).any():
             yield self._batch(data, at, sizes, offsets, types)
             return
-        again = np.unique(at[types == RecordType.CALL_AGAIN] // CHUNK_BYTES)
+        again = distinct(at[types == RecordType.CALL_AGAIN] // CHUNK_BYTES)
         earlier = self._read_earlier(descriptor, group, data, starts, again)
         for first in range(0, len(data), FEW * CHUNK_BYTES):
             end = first + FEW * CHUNK_BYTES
@@ -517,7 +518,7 @@ class Recording(SideTables):
         if not fits.all():
             for index in np.flatnonzero(~fits).tolist():
                 self._problem(int(offsets[index]), "a call record says that it holds more than its size")
-            calls, offsets, at = calls[fits], offsets[fits], at[fits]
+            calls, offsets, at = calls.take(np.flatnonzero(fits)), offsets[fits], at[fits]
         self._count_calls(calls)
         return Batch(calls, offsets, data, at)
 

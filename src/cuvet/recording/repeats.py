@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuvet.recording import layout
+from cuvet.recording.columns import distinct, joined
 from cuvet.recording.reader import Array, Batch
 
 KEPT = 8
@@ -107,11 +108,11 @@ def likeness(
     """Two columns of some calls: their likeness, and a sum of the generations in them. ``repeatable`` says which of them can be like
     another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared. Nor are
     arguments that are ``unread``."""
-    calls = batch.calls[rows]
+    calls = batch.calls.take(rows)
     like = (batch.offsets[rows].astype(np.uint64) ^ MIX) * MIX
     generations = np.zeros(len(rows), np.uint64)
     able = np.flatnonzero(repeatable & (calls["size"] <= _LONGEST))
-    for shape in _shapes(calls[able], None if unread is None else unread.functions[able]):
+    for shape in _shapes(calls.take(able), None if unread is None else unread.functions[able]):
         members = able[shape]
         first = int(members[0])
         masked = range(0)
@@ -248,7 +249,7 @@ class Repeats:
         self._held.append(rows[at:])
         left_out = sum(map(len, self._held)) // period - KEPT
         if left_out > 0:
-            self._held = [np.concatenate(self._held)[left_out * period :]]
+            self._held = [joined(self._held)[left_out * period :]]
             yield Skipped(left_out)
 
     def flush(self) -> Iterator[Array]:
@@ -272,15 +273,7 @@ class Repeats:
 
     def sources(self) -> set[int]:
         """Of the calls that are held back."""
-        return {source for held in self._held for source in distinct(held["source"])}
-
-
-def distinct(values: Array) -> list[int]:
-    """In ascending order. ``np.unique`` imports numpy.ma for this, which takes longer than all else with a small recording."""
-    ordered = np.sort(values)
-    first = np.ones(len(ordered), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return cast(list[int], ordered[first].tolist())
+        return {source for held in self._held for source in distinct(held["source"]).tolist()}
 
 
 def _agreeing(like: Array, generations: Array, begin: int, period: int) -> int:
@@ -339,7 +332,7 @@ def _nearest_runs(like: Array, generations: Array, begin: int, distance: Array) 
 def _longest_run(like: Array, generations: Array, begin: int, distance: Array) -> _Run | None:
     """Of the periods that the rarest calls have."""
     found: _Run | None = None
-    for period in distinct(distance[(distance > 0) & (distance <= MOST_CALLS)])[-_MOST_PERIODS:]:
+    for period in distinct(distance[(distance > 0) & (distance <= MOST_CALLS)])[-_MOST_PERIODS:].tolist():
         first = max(begin, period)
         other = np.flatnonzero(like[first:] != like[first - period : -period]) + first
         bounds = np.concatenate([[first - 1], other, [len(like)]])

@@ -36,6 +36,7 @@ import numpy as np
 
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.recording import layout
+from cuvet.recording.columns import distinct
 from cuvet.recording.reader import Array
 from cuvet.recording.repeats import COMPARED, MIX
 
@@ -163,7 +164,7 @@ def needless(run: Run) -> Spared:
 
 def columns_of(run: Run, members: Array, behind: int) -> Array:
     """Of calls that make objects of the kind ``LASTING``: dtype ``MADE``. The run goes on for them until ``behind``."""
-    calls, columns = run.calls[members], np.zeros(len(members), MADE)
+    calls, columns = run.calls.take(members), np.zeros(len(members), MADE)
     makes = np.cumsum(run.made == LASTING)
     columns["later"] = makes[behind - 1] - makes[members]
     output = 8 * (_FIXED + calls["arguments"].astype(np.int64))
@@ -208,7 +209,7 @@ def _lasting(run: Run, lives: _Lives, needed: Array, handles: Array) -> Iterator
         return
     only = np.bincount(lives.group, minlength=1)[lives.group] == 1
     members = np.sort(lives.order[only & lives.making & ~lives.touched])
-    calls = run.calls[members]
+    calls = run.calls.take(members)
     plain = of_kind[members] & run.able[members] & ~needed[members] & (calls["context"] != np.uint64(layout.NOT_ASKED))
     plain &= (calls["objects"] == 0) & (calls["pointers"] == 0) & (calls["input_bytes"] == 0)
     members = members[plain]
@@ -255,7 +256,7 @@ def _touched(
     handle, memory = handles[order[starts]], kinds[order[starts]] == Kind.MEMORY
     most = np.maximum.reduceat(sizes[order], starts) if len(starts) else np.zeros(0, np.uint64)
     end = handle + np.where(memory, np.maximum(most, np.uint64(1)), np.uint64(1))
-    words = np.unique(np.concatenate([_words_behind(run, others), streams]))
+    words = distinct(np.concatenate([_words_behind(run, others), streams]))
     touched = np.searchsorted(words, handle) < np.searchsorted(words, end)
     touched |= end < handle
     at = np.flatnonzero(memory)
@@ -282,7 +283,7 @@ def _on_own_stream(run: Run, make: Array, streams: Array) -> Array:
     own = streams[make] == np.uint64(layout.NOT_ASKED)
     own |= streams[make] <= 2
     named = np.flatnonzero(~own & (run.calls["objects"][make] == 1))
-    calls = run.calls[make[named]]
+    calls = run.calls.take(make[named])
     at = 8 * (_FIXED + calls["arguments"].astype(np.int64) + 2)
     own[named] = run.words(make[named], at) == calls["context"]
     result: Array = own
@@ -303,7 +304,7 @@ def _first_or_last_alike(run: Run, pairs: _Pairs, sizes: Array) -> Array:
 
 def _likeness(run: Run, indices: Array) -> Array:
     """Equal for calls that are the same but for their handles, times and numbers."""
-    calls = run.calls[indices]
+    calls = run.calls.take(indices)
     words = calls.view("<u8").reshape(-1, _FIXED)
     like = np.zeros(len(indices), np.uint64)
     for position in COMPARED:
@@ -320,7 +321,7 @@ def _changes_context(calls: Array) -> Array:
     """Whether a call has another context than the one before in its thread, as far as that was asked, or is the thread's first."""
     changes = np.zeros(len(calls), bool)
     asked = calls["context"] != np.uint64(layout.NOT_ASKED)
-    for thread in np.unique(calls["thread"]).tolist():
+    for thread in distinct(calls["thread"]).tolist():
         own = np.flatnonzero(calls["thread"] == thread)
         changes[own[0]] = True
         own = own[asked[own]]
@@ -335,7 +336,7 @@ def _last_in_order(run: Run, segment: Array, streams: Array, paired: Array) -> A
     enqueues = streams != np.uint64(layout.NOT_ASKED)
     waits = (run.ended == Kind.MEMORY) & ~enqueues
     for members in (np.flatnonzero(paired & enqueues), np.flatnonzero(paired & waits)):
-        calls = run.calls[members]
+        calls = run.calls.take(members)
         by = [segment[members], streams[members], calls["thread"], calls["context"]]
         order = np.lexsort((members, *by))
         change = np.zeros(max(len(order) - 1, 0), bool)
@@ -350,7 +351,8 @@ def _at_peaks(run: Run, pairs: _Pairs, segment: Array, sizes: Array) -> Array:
     there = np.zeros(len(pairs.make), bool)
     of_memory = np.flatnonzero(run.made[pairs.make] == Kind.MEMORY)
     make, end = pairs.make[of_memory], pairs.end[of_memory]
-    contexts, context = np.unique(run.calls["context"][make], return_inverse=True)
+    contexts = distinct(run.calls["context"][make])
+    context = np.searchsorted(contexts, run.calls["context"][make])
     if len(contexts) > MOST_CONTEXTS:
         there[of_memory] = True
         return there
