@@ -168,7 +168,8 @@ class Ordering:
         self._repeats = Repeats() if repeats else None
         self._ended = 0
         self._alike: set[int] = set()
-        self._waiting: Array = np.zeros(0, ROW)
+        self._waiting: list[Array] = []
+        """Parts in order, each of which comes after the one before."""
         self._batches: dict[int, Batch] = {}
         self._batches_taken = 0
         self._newest = 0
@@ -254,13 +255,17 @@ class Ordering:
             rows["able"] = able
         self._batches[self._batches_taken] = batch
         self._batches_taken += 1
+        for at in np.flatnonzero(rows["special"]).tolist():  # they may wait for long, and keep no batch
+            self._batches[self._batches_taken] = batch.only(int(indices[at]))
+            rows["source"][at], rows["row"][at] = self._batches_taken, 0
+            self._batches_taken += 1
         self._add(rows)
 
     def _unread(self, batch: Batch, indices: Array, number: Array, maps: Array) -> Unread | None:
         """What of the arguments of these calls makes no difference. None if not all calls have been judged after which there may be other
         memory."""
         held = self._repeats is not None and self._repeats.maps()
-        known = None if held or maps.any() or self._waiting["maps"].any() else self.codeless()
+        known = None if held or maps.any() or any(part["maps"].any() for part in self._waiting) else self.codeless()
         if known is None or not len(known.handles) or not len(known.starts):
             return None
         of = number[indices]
@@ -272,21 +277,16 @@ class Ordering:
         return Unread(functions, self.entry_points.given[of], known.starts, known.ends)
 
     def _add(self, rows: Array) -> None:
-        rows = joined([self._waiting, rows])
-        instants = rows["instant"]
-        if not (instants[1:] > instants[:-1]).all():
-            rows = rows.take(np.lexsort((rows["offset"], rows["number"], instants)))
-        self._waiting = rows
+        """Rows wait for their turn, before those of the parts that are not all earlier."""
+        if not len(rows):
+            return
+        first, parts = int(rows["instant"].min()), [part for part in self._waiting if len(part)]
+        earlier = sum(int(part["instant"][-1]) < first for part in parts)
+        self._waiting = [*parts[:earlier], _in_order(joined([*parts[earlier:], rows]))]
 
     def _forget(self) -> None:
-        """Batches of which nothing waits any more. Calls that have not returned may wait for long: they keep no batch."""
-        for at in np.flatnonzero(self._waiting["special"] & (self._waiting["source"] >= 0)).tolist():
-            source, row = int(self._waiting["source"][at]), int(self._waiting["row"][at])
-            if len(self._batches[source].calls) > 1:
-                self._batches[self._batches_taken] = self._batches[source].only(row)
-                self._waiting["source"][at], self._waiting["row"][at] = self._batches_taken, 0
-                self._batches_taken += 1
-        used = set(distinct(self._waiting["source"]).tolist())
+        """Batches of which nothing waits any more."""
+        used = {source for part in self._waiting for source in distinct(part["source"]).tolist()}
         used |= self._repeats.sources() if self._repeats is not None else set()
         self._batches = {number: batch for number, batch in self._batches.items() if number in used}
 
@@ -324,23 +324,32 @@ class Ordering:
 
     def _release(self, until: int, running: bool) -> Iterator[Item]:
         """Those whose instants are not later than ``until``."""
-        while until >= 0:
-            waiting, released = self._waiting, 0
-            count = int(np.searchsorted(waiting["instant"], np.uint64(until), side="right"))
-            for at in (*np.flatnonzero(waiting["special"][:count]).tolist(), count):
-                self._waiting = waiting[at:]
-                yield from self._decoded(self._without_repeats(waiting[released:at]))
-                if at == count or not (yield from self._release_special(running)):
+        while until >= 0 and self._waiting:
+            due = sum(int(part["instant"][0]) <= until for part in self._waiting)
+            if not due:
+                return
+            part, released = joined(self._waiting[:due]), 0
+            self._waiting[:due] = [part]
+            count = int(np.searchsorted(part["instant"], np.uint64(until), side="right"))
+            for at in np.flatnonzero(part["special"][:count]).tolist():
+                self._waiting[0] = part[at:]
+                yield from self._decoded(self._without_repeats(part[released:at]))
+                released, rest = at + 1, part[at + 1 :]
+                if not (yield from self._release_special(part[at], rest, running)):
                     return
-                released = at + 1
-                if len(self._waiting) > len(waiting) - released:  # the call waits for its return now
+                if self._waiting[0] is not rest:  # the call waits for its return now
                     break
+            else:
+                self._waiting[:1] = [part[count:]] if count < len(part) else []
+                yield from self._decoded(self._without_repeats(part[released:count]))
+                if count < len(part):
+                    return
 
-    def _release_special(self, running: bool) -> Generator[Item, None, bool]:
-        """The first that waits, no call or one that had not returned; whether what follows can be released."""
-        first, rest = self._waiting[0], self._waiting[1:]
+    def _release_special(self, first: np.void, rest: Array, running: bool) -> Generator[Item, None, bool]:
+        """The first that waits, no call or one that had not returned; whether what follows can be released: the ``rest`` of its part, and
+        other parts."""
         if first["source"] < 0:
-            self._waiting = rest
+            self._waiting[0] = rest
             yield from self._interrupted()
             self.instant = int(first["instant"])
             others = self.recording.forks if first["source"] == _FORK else self.recording.host_accesses
@@ -348,12 +357,11 @@ class Ordering:
             return True
         record = self._batches[int(first["source"])].record(int(first["row"]))
         call = self._present(int(first["offset"]), record)
-        if call is None:
-            self._waiting = rest
-            return True
-        if call.status is None and running:
+        if call is not None and call.status is None and running:
             return False
-        self._waiting = rest
+        self._waiting[0] = rest
+        if call is None:
+            return True
         if call.returned > int(first["instant"]) and self._makes(call):
             moved = first.copy()
             moved["instant"] = call.returned
@@ -480,6 +488,14 @@ def _left_out(kinds: Array) -> LeftOut:
 
 def is_notable(call: CallRecord) -> bool:
     return bool(call.flags & _NOTABLE) or call.status not in (0, NOT_READY)
+
+
+def _in_order(rows: Array) -> Array:
+    """By instant; of the same instant, by number and place."""
+    instants = rows["instant"]
+    if (instants[1:] > instants[:-1]).all():
+        return rows
+    return rows.take(np.lexsort((rows["offset"], rows["number"], instants)))
 
 
 def _begun(batch: Batch) -> int:

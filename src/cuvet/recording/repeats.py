@@ -60,15 +60,16 @@ ROW = np.dtype(
         ("instant", "<u8"),
         ("number", "<u8"),
         ("offset", "<i8"),
+        ("like", "<u8"),
+        ("generations", "<u8"),
         ("source", "<i4"),
         ("row", "<i4"),
         ("special", "?"),
         ("able", "?"),
         ("calm", "?"),
         ("maps", "?"),
-        ("like", "<u8"),
-        ("generations", "<u8"),
-    ]
+    ],
+    align=True,
 )
 """A call that waits for its turn. ``like``: equal for calls that are alike. ``generations``: a sum of the generations in the record.
 ``special``: it has not returned, or is a fork. ``able``: it succeeded, named living objects only, and can be like another. ``calm``: it
