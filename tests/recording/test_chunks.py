@@ -375,12 +375,12 @@ def made_up(chance: random.Random) -> tuple[bytes, int, int]:
 def test_records_follow_one_another(seed: int) -> None:
     chance = random.Random(seed)
     made = [made_up(chance) for _ in range(chance.choice([1, 5]))]
-    words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u4").reshape(len(made), -1)
+    words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u8").reshape(len(made), -1)
     starts, held = (np.array([each[at] for each in made], np.int64) for at in (1, 2))
     at, sizes, ends, broken = _whole_records(words, starts, held)
     expected = [plain_records(*each) for each in made]
     assert at.tolist() == [row * w.CHUNK_BYTES + place for row, found in enumerate(expected) for place in found[0]]
-    assert sizes.tolist() == [int(words.reshape(-1)[place // 4]) for place in at.tolist()]
+    assert sizes.tolist() == [int(words.reshape(-1)[place // 8]) & 0xFFFF for place in at.tolist()]
     assert ends.tolist() == [end for _, end, _ in expected]
     assert sorted(broken) == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
 
@@ -403,7 +403,7 @@ def test_records_of_chunks_that_are_alike_follow_one_another(seed: int) -> None:
     chance = random.Random(seed)
     cycle = chance.choices([80, 96, 168, 400], k=chance.choice([1, 3, 5]))
     made = [repeating(chance, cycle) for _ in range(12)]
-    words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u4").reshape(len(made), -1)
+    words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u8").reshape(len(made), -1)
     at, _, ends, broken = _whole_records(words, np.full(12, 64), np.full(12, w.CHUNK_BYTES))
     expected = [plain_records(*each) for each in made]
     assert at.tolist() == [row * w.CHUNK_BYTES + place for row, found in enumerate(expected) for place in found[0]]
@@ -411,18 +411,27 @@ def test_records_of_chunks_that_are_alike_follow_one_another(seed: int) -> None:
     assert broken == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "walks"),
-    [([80] * 800, 4), ([80, 88] * 350, 4), ([*range(80, 200, 8)] * 30, 4), ([*range(80, 216, 8)] * 26, 42)],
-)
-def test_records_with_the_same_sizes_over_and_over_are_not_walked(
-    monkeypatch: pytest.MonkeyPatch, sizes: list[int], walks: int
-) -> None:
-    """Each walk is of 32 records, which shows at most 16 sizes that repeat. Chunks that are alike need two walks, then one each."""
+def test_chunks_with_the_sizes_of_another_are_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second has another size in its place 20; the fourth begins otherwise, and the fifth like it."""
     walked, walk = [], reader._walk
-    monkeypatch.setattr(reader, "_walk", lambda *given: (walked.append(given), walk(*given))[1])
-    chunk = b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in sizes).ljust(w.CHUNK_BYTES - 64, b"\0")
-    words = np.frombuffer((bytes(64) + chunk) * 3, "<u4").reshape(3, -1)
-    found = _whole_records(words, np.full(3, 64), np.full(3, w.CHUNK_BYTES))
-    assert len(found[0]) == 3 * len(sizes)
-    assert len(walked) == walks
+    monkeypatch.setattr(reader, "_walk", lambda *given: (walked.append(walk(*given)), walked[-1])[1])
+    sizes = [80, 96, 104] * 200
+    every = [sizes, [*sizes[:20], 88, *sizes[21:]], sizes, [88, *sizes], [88, *sizes]]
+    chunks = [b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in each) for each in every]
+    words = np.frombuffer(b"".join(bytes(64) + chunk.ljust(w.CHUNK_BYTES - 64, b"\0") for chunk in chunks), "<u8")
+    found = _whole_records(words.reshape(5, -1), np.full(5, 64), np.full(5, w.CHUNK_BYTES))
+    assert len(found[0]) == sum(map(len, every))
+    assert [len(places) for places, _ in walked] == [600, 580, 0, 601, 0]
+
+
+def test_a_call_that_is_made_again_is_as_long_as_the_lower_half_of_its_size() -> None:
+    """The upper half differs from record to record, also where a chunk is like another."""
+
+    def chunk(odd: int) -> bytes:
+        again = [struct.pack("<HBBHHQQ", 24, 1, number % 256, 16, odd, number, 0) for number in range(odd, odd + 100)]
+        return (bytes(64) + struct.pack("<II", 80, 1).ljust(80, b"\0") + b"".join(again)).ljust(w.CHUNK_BYTES, b"\0")
+
+    words = np.frombuffer(chunk(1) + chunk(7), "<u8").reshape(2, -1)
+    at, sizes, ends, broken = _whole_records(words, np.full(2, 64), np.full(2, w.CHUNK_BYTES))
+    assert sizes.tolist() == [80, *[24] * 100] * 2
+    assert (len(at), ends.tolist(), broken) == (202, [64 + 80 + 2400] * 2, [])

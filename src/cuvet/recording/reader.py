@@ -10,7 +10,6 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +35,11 @@ _BEGINNING = 4096
 """Bytes of a chunk in which its first call is looked for."""
 _NEVER = (1 << 64) - 1
 """Ticks later than all others."""
-_WALKED = 32
-"""Records that are walked one by one before repetitions of their sizes are looked for."""
+_FEWEST_ALIKE = 8
+"""Records at the beginning of a chunk that must be like those of another, before the rest is compared."""
+_HEAD, _HEAD_OF_AGAIN, _TYPE = np.uint64(0xFFFFFFFFFFFF), np.uint64(0xFFFF0000FFFF), np.uint64(0xFFFF00000000)
+"""Size and type in the first word of a record."""
+_AGAIN = np.uint64(RecordType.CALL_AGAIN << 32)
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
@@ -579,115 +581,78 @@ def _first_entered(chunk: bytes) -> int:
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
-    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there): some records one by one, then at once those that
-    follow with the same sizes over and over, also those of the next chunks.
+    """Walk all chunks (rows of 8-byte ``words``, of which ``held`` bytes are there): some record by record, those whose records have the
+    sizes of an earlier chunk's at once, as far as they have.
 
     Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
     """
-    ends, broken, cycle, masked = starts.copy(), [], _Cycle([]), False
-    found = [np.zeros(0, np.int64)]
+    ends, broken, found = starts.copy(), [], [np.zeros(0, np.int64)]
     foreseen: dict[int, Array] = {}
+    unforeseen = held == CHUNK_BYTES
     for row, (position, end) in enumerate(zip(starts.tolist(), held.tolist(), strict=True)):
-        alike = foreseen[row] if row in foreseen else cycle.follow(words[row], position, end)
-        while True:
-            found.append(alike + row * CHUNK_BYTES)
-            if len(alike):
-                position = int(alike[-1]) + int(words[row, alike[-1] // 4])
-            places, position = _walk(memoryview(words[row]), position, end)
-            if not places and len(alike) and not foreseen:
-                rows = np.flatnonzero((starts == starts[row]) & (held == CHUNK_BYTES))
-                foreseen = cycle.follow_rows(words, rows[rows > row], int(starts[row]))
-            found.append(np.array(places, np.int64) + row * CHUNK_BYTES)
-            if not masked and position + 8 <= end and words[row, position // 4 + 1] & 0xFFFF == RecordType.CALL_AGAIN:
-                words, masked, alike = _without_upper_halves(words), True, alike[:0]
-                continue
-            if len(places) < _WALKED:
-                break
-            cycle = _Cycle(_repeated([*places, position]))
-            alike = cycle.follow(words[row], position, end)
+        alike, unforeseen[row] = foreseen.get(row, found[0]), False
+        if len(alike):
+            position = int(alike[-1]) + _size_of(int(words[row, alike[-1] // 8]))
+        own = memoryview(words[row]).cast("B").cast("I")
+        walked, position = _walk(own, position, end)
+        places = np.array(walked, np.int64)
+        found += [alike + row * CHUNK_BYTES, places + row * CHUNK_BYTES]
+        if len(walked) > len(alike):
+            rows = np.flatnonzero(unforeseen & (starts == starts[row]))
+            foreseen |= _like_another(words, rows, words[row], np.concatenate([alike, places]))
+            unforeseen[list(foreseen)] = False
         ends[row] = position
-        size = int(words[row, position // 4]) if position + 8 <= end else 0
+        size = _size_of(int(words[row, position // 8])) if position + 8 <= end else 0
         if size:
             cut_off = end < CHUNK_BYTES and position + size <= CHUNK_BYTES
             broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
     at = np.concatenate(found)
-    return at, words.reshape(-1)[at // 4].astype(np.int64), ends, broken
+    return at, _sizes(words.reshape(-1)[at // 8]), ends, broken
 
 
-class _Cycle:
-    """Sizes of records that repeat."""
-
-    def __init__(self, sizes: list[int]) -> None:
-        self._sizes = np.array(sizes, np.uint32)
-        self._laid_out: dict[int, tuple[Array, Array]] = {}
-
-    def follow(self, words: Array, position: int, held: int) -> Array:
-        """Places of the records from ``position`` on of which the sizes are those of the cycle, from one of them on."""
-        followed = np.zeros(0, np.int64)
-        if position + 8 <= held:
-            for phase in np.flatnonzero(self._sizes == words[position // 4]).tolist():
-                places, sizes = self._from(phase, position, held)
-                other = words[places // 4] != sizes
-                count = int(np.argmax(other)) if other.any() else len(places)
-                followed = places[:count] if count > len(followed) else followed
-                if count > len(self._sizes):
-                    break
-        return followed
-
-    def follow_rows(self, words: Array, rows: Array, position: int) -> dict[int, Array]:
-        """The same of some rows of words, all of which are whole chunks; by row."""
-        found: dict[int, Array] = {}
-        for phase in range(len(self._sizes)):
-            places, sizes = self._from(phase, position, CHUNK_BYTES)
-            begin = slice(len(self._sizes) + 1)
-            begins = (words[rows[:, None], places[begin] // 4] == sizes[begin]).all(1)
-            followed, rows = rows[begins], rows[~begins]
-            other = words[followed[:, None], places // 4] != sizes
-            counts = np.where(other.any(1), np.argmax(other, 1), len(places)) if len(places) else np.zeros(0, np.int64)
-            found.update((row, places[:count]) for row, count in zip(followed.tolist(), counts.tolist(), strict=True))
-        return found
-
-    def _from(self, phase: int, position: int, held: int) -> tuple[Array, Array]:
-        """Places and sizes of as many records as fit from ``position`` on, the first of the size of that phase."""
-        if phase not in self._laid_out:
-            times = CHUNK_BYTES // int(self._sizes.sum()) + 1
-            sizes = np.tile(np.roll(self._sizes, -phase), times)
-            self._laid_out[phase] = np.append(0, np.cumsum(sizes, dtype=np.int64)), sizes
-        bounds, sizes = self._laid_out[phase]
-        fitting = min(max(int(np.searchsorted(bounds, held - position, side="right")) - 1, 0), len(sizes))
-        return bounds[:fitting] + position, sizes[:fitting]
+def _like_another(words: Array, rows: Array, other: Array, places: Array) -> dict[int, Array]:
+    """Where some rows of words have records of the types and sizes that another has at ``places``, from the first on; by row."""
+    if not len(rows) or len(places) < _FEWEST_ALIKE:
+        return {}
+    heads = other[places // 8]
+    looked_at = np.where((heads & _TYPE) == _AGAIN, _HEAD_OF_AGAIN, _HEAD)
+    heads &= looked_at
+    few = slice(_FEWEST_ALIKE)
+    begin = words[rows[:, None], places[few] // 8] & looked_at[few]
+    rows = rows[(begin == heads[few]).all(1)]
+    differ = (words[rows[:, None], places // 8] & looked_at) != heads
+    counts = np.where(differ.any(1), np.argmax(differ, 1), len(places))
+    return {row: places[:count] for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
 
 
 def _walk(words: memoryview, position: int, held: int) -> tuple[list[int], int]:
-    """Places of the next records, up to ``_WALKED``, and where the last of them ends."""
+    """Places of the next records, and where the last of them ends. ``words`` are of 4 bytes."""
     places: list[int] = []
-    while position + 8 <= held and len(places) < _WALKED:
-        size = words[position // 4]
-        if not size or size % 8 or position + size > held:
+    while position + 8 <= held:
+        size = words[position >> 2]
+        if size > CHUNK_BYTES and words[(position >> 2) + 1] & 0xFFFF == RecordType.CALL_AGAIN:
+            size &= 0xFFFF
+        if not size or size & 7 or position + size > held:
             break
         places.append(position)
         position += size
     return places, position
 
 
-def _repeated(bounds: list[int]) -> list[int]:
-    """The last sizes of records with those ``bounds``, as many as repeat one another; none if they do not."""
-    sizes = [after - before for before, after in pairwise(bounds)]
-    period = next((each for each in range(1, len(sizes) // 2 + 1) if sizes[each:] == sizes[:-each]), 0)
-    return sizes[len(sizes) - period :]
-
-
 def _words(data: bytearray) -> Array:
-    """By 4 bytes of each chunk: the size of the record that begins there, if it is no CALL_AGAIN."""
-    return np.frombuffer(data, "<u4").reshape(-1, CHUNK_BYTES // 4)
+    """A row for each chunk."""
+    return np.frombuffer(data, "<u8").reshape(-1, CHUNK_BYTES // 8)
 
 
-def _without_upper_halves(words: Array) -> Array:
-    """The same for CALL_AGAIN too."""
-    is_again = words.reshape(-1)[1::2] & 0xFFFF == RecordType.CALL_AGAIN
-    words = words.copy()
-    words.reshape(-1)[::2][is_again] &= 0xFFFF
-    return words
+def _size_of(head: int) -> int:
+    """Of a record that begins with this word."""
+    return head & (0xFFFF if head >> 32 & 0xFFFF == RecordType.CALL_AGAIN else 0xFFFFFFFF)
+
+
+def _sizes(heads: Array) -> Array:
+    """Of records that fit their chunks."""
+    sizes: Array = (heads & np.uint64(0xFFFF)).astype(np.int64)
+    return sizes
 
 
 def _size_at(data: bytearray, at: Array) -> Array:
