@@ -76,3 +76,37 @@ def test_rules_for_failed_calls_say_nothing_of_others() -> None:
     ]
     assert set().union(*(each.of_all_calls for each in asked)) == set()
     assert set().union(*(each.fired for each in asked)) == {rule.name for rule in rules}
+
+
+class AskingAll(SimulatedDriver):
+    """Notes the rules that fire where the occasion on which they are asked (``CallRule.only_when``) is not there, and where it is."""
+
+    def __init__(self, example: Example) -> None:
+        super().__init__("program.py", example.devices)
+        self.missed: set[str] = set()
+        self.fired: set[str] = set()
+
+    def _make(self, call: Call) -> dict[int, int]:
+        for rule in _WITH_OCCASION:
+            if rule.applies_to(call.entry_point) and (rule.libraries or call.entry_point.api == "driver"):
+                there = rule.only_when is None or rule.only_when(call, self.model)
+                found = next(iter(rule.check(call, self.model)), None)
+                if found is not None:
+                    (self.fired if there else self.missed).add(rule.name)
+        return super()._make(call)
+
+
+_WITH_OCCASION = [rule for rule in model_rules() if issubclass(rule, CallRule) and rule.only_when is not None]
+
+
+def test_rules_fire_only_on_their_occasions() -> None:
+    asked = [
+        run(AskingAll(example), example)
+        for rule in model_rules()
+        for example in runnable([*valid(rule), *invalid(rule)])
+        if not needs_a_driver(rule, example)
+    ]
+    assert set().union(*(each.missed for each in asked)) == set()
+    assert {rule.name for rule in _WITH_OCCASION} - set().union(*(each.fired for each in asked)) == {
+        "stream-call-in-host-function"
+    }

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from itertools import count, groupby
+from itertools import count
 from typing import NamedTuple, TypeVar
 
 from cuvet.catalog import EntryPoint
@@ -50,7 +50,7 @@ class Prediction(NamedTuple):
 
 
 Rules = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
-"""In order, with what has to hold for them to fire."""
+"""With what has to hold for them to fire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,16 @@ class Model(ModelView):
         return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
 
     def _broken(self, rules: Rules, call: Call) -> list[Violation]:
-        return [
+        found = [
             violation
             for occasion, several in rules
             if occasion is None or occasion(call, self)
             for rule in several
             for violation in rule.check(call, self)
         ]
+        if len(found) > 1:
+            found.sort(key=lambda violation: violation.rule.code)
+        return found
 
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
@@ -150,6 +153,9 @@ class Model(ModelView):
             return self._predict_library(call, violations)
         given = statuses.of_process(self, call) or statuses.of_context(self, call)
         decisive = precedence.decisive(call.name, violations, given and given[0]) if violations else ()
+        if given is None and not violations:
+            likely = statuses.of_legal_call(self, call) + statuses.of_late_fault(self, call)
+            return Prediction(tuple(dict.fromkeys(likely)), False, (), statuses.outputs(self, call))
         outcomes = [status for violation in decisive for status in violation.outcomes] if decisive else []
         if not outcomes:
             outcomes += (given[1],) if given else statuses.of_legal_call(self, call)
@@ -399,4 +405,7 @@ def _judged(entry_point: EntryPoint) -> Judged:
 
 
 def _by_occasion(rules: Iterable[type[CallRule]]) -> Rules:
-    return tuple((occasion, tuple(together)) for occasion, together in groupby(rules, lambda rule: rule.only_when))
+    together: dict[Callable[[Call, ModelView], bool] | None, list[type[CallRule]]] = {}
+    for rule in rules:
+        together.setdefault(rule.only_when, []).append(rule)
+    return tuple((occasion, tuple(several)) for occasion, several in together.items())

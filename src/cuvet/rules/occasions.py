@@ -1,6 +1,13 @@
 """Questions about a call without which whole rules cannot fire (``CallRule.only_when``): they are cheaper than the rules."""
 
 from cuvet.model import Call, ModelView
+from cuvet.model.accesses import COPIES, SETS, WRITES, Access, accesses
+from cuvet.model.objects import Context
+from cuvet.rules.frees import ENTRY_POINTS
+
+_ORDINARY = frozenset({"linear", "pitched"})
+"""Variants of memory that every call may use and free as soon as it is allocated."""
+_TOUCHING = COPIES | SETS | WRITES
 
 
 def after_fork(call: Call, model: ModelView) -> bool:
@@ -32,3 +39,40 @@ def without_context(call: Call, model: ModelView) -> bool:
     """Whether no context is known to be current, or one that was destroyed."""
     current = model.current_context(call)
     return current is None or current.destroyed_by is not None
+
+
+def while_looking_for_races(call: Call, model: ModelView) -> bool:
+    """Whether it is remembered what work touches."""
+    return model.touches is not None
+
+
+def beyond_ordinary_memory(call: Call, model: ModelView) -> bool:
+    """Whether a call that frees, copies or sets memory may be about something else than the start of living memory of the device, all
+    inside of such memory, and memory of the host that CUDA does not know."""
+    if call.name in ENTRY_POINTS:
+        if call.name == "cuMemFreeHost":
+            return True
+        address = call.arg("dptr")
+        memory = model.allocation_at(address)
+        return memory is None or not memory.alive or memory.handle != address or memory.variant not in _ORDINARY
+    if call.name not in _TOUCHING:
+        return True
+    stream = model.stream_on(call)
+    context = model.current_context(call) if stream is None else model.context_of(call, stream)
+    return context is None or not all(_is_ordinary(access, context, model) for access in accesses(call))
+
+
+def _is_ordinary(access: Access, context: Context, model: ModelView) -> bool:
+    address = access.address
+    pinned, memory = model.host_memory_at(address), model.allocation_at(address)
+    if pinned is not None and pinned.alive:
+        return False
+    if access.side == "host":
+        return address != 0 and (memory is None or not memory.alive)
+    return (
+        memory is not None
+        and memory.alive
+        and memory.variant in _ORDINARY
+        and memory.device == context.device
+        and address + access.size <= memory.end
+    )

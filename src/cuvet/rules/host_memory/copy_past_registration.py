@@ -1,6 +1,7 @@
 from cuvet.model import Call, ModelView
 from cuvet.model.accesses import accesses
 from cuvet.rules.lifecycle import place
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -17,6 +18,7 @@ class HostMemoryCopyPastRegistration(CallRule):
     summary = "a copy starts in registered host memory and goes past its end"
     help = "register the whole buffer at once, or end the copy where the registration ends"
     entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"})
+    only_when = beyond_ordinary_memory
     evidence = """
     recorded: cuMemcpyHtoD and cuMemcpyDtoH that start in a registration and reach past it: CUDA_ERROR_INVALID_VALUE,
       also where the next pages are registered too; that start before it: success

@@ -1,5 +1,6 @@
 from cuvet.model import Allocation, Call, HostMemory, ModelView
 from cuvet.model.accesses import COPIES, SETS, Access, accesses, pinned_at
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
@@ -21,6 +22,7 @@ class MemoryAccessPastEnd(CallRule):
         "check the size: it is in bytes and counts from the address that is given, not from the start of the allocation"
     )
     entry_points = COPIES | SETS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly
       (memcpy_past_end, memset_past_end, memcpy_past_end_into_neighbour, memcpy_past_end_2mb,

@@ -1,6 +1,7 @@
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -16,6 +17,7 @@ class MemoryFreeInterior(CallRule):
     summary = "a pointer into the middle of an allocation is freed"
     help = "free the address that the allocation returned"
     entry_points = ENTRY_POINTS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE from every free function; the memory stays allocated (free_interior,
       freeasync_interior, freehost_interior)

@@ -1,5 +1,6 @@
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -15,6 +16,7 @@ class MemoryFreeNeverAllocated(CallRule):
     summary = "memory that CUDA did not allocate is freed"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE for malloc memory (free_host_ptr, freeasync_host, freehost_malloc)
     documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)

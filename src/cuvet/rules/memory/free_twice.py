@@ -1,6 +1,7 @@
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -18,6 +19,7 @@ class MemoryFreeTwice(CallRule):
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
     entry_points = ENTRY_POINTS
     fix = "remove-call"
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (free_twice, freeasync_twice, free_of_mallocasync, freehost_interior)
     measured, cuMemFree succeeds: cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS

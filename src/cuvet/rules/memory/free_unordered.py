@@ -1,5 +1,6 @@
 from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violation, Violations
 from cuvet.rules.works import work
 
@@ -21,6 +22,7 @@ class MemoryFreeUnordered(CallRule):
     help = "free it on the stream of its last use, or wait for that use first"
     about_work = True
     entry_points = frozenset({"cuMemFree", "cuMemFreeAsync"})
+    only_when = beyond_ordinary_memory
     evidence = """
     measured, succeeds: cuMemFreeAsync on another stream during a kernel: no error (free_from_other_stream_unordered)
     measured: cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS

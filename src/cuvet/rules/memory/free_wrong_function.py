@@ -1,6 +1,7 @@
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 _COUNTERPARTS = {
@@ -26,6 +27,7 @@ class MemoryFreeWrongFunction(CallRule):
     summary = "memory is freed by a function for another kind of memory"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE, and the right function still frees the memory afterwards
       (free_pinned_with_cudafree, free_device_with_freehost, free_array_with_free, freehost_registered,

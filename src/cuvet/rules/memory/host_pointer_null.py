@@ -1,5 +1,6 @@
 from cuvet.model import Call, ModelView
 from cuvet.model.accesses import COPIES, accesses
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -15,6 +16,7 @@ class MemoryHostPointerNull(CallRule):
     summary = "a copy is given NULL as its host memory"
     help = "check that the host memory was allocated and that the container is not empty; with 0 bytes NULL is allowed"
     entry_points = COPIES | {"cuGraphAddMemcpyNode"}
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: NULL as the host memory of copies, linear and of rows, blocking, asynchronous, captured and as nodes of
       graphs: CUDA_ERROR_INVALID_VALUE; with no bytes, or no rows: no error (copy_host_null)

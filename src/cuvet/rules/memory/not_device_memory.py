@@ -1,5 +1,6 @@
 from cuvet.model import Call, ModelView
 from cuvet.model.accesses import COPIES, SETS, Access, accesses, pinned_at
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 
@@ -16,6 +17,7 @@ class MemoryNotDeviceMemory(CallRule):
     summary = "a copy or set is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
     entry_points = COPIES | SETS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host
       buffers succeeds (memcpy_host_as_device)

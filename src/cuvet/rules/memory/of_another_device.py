@@ -1,6 +1,7 @@
 from cuvet.model import Allocation, Call, Context, ModelView, Stream
 from cuvet.model.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
 from cuvet.model.naming import member
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violations
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
@@ -26,6 +27,7 @@ class MemoryOfAnotherDevice(CallRule):
     summary = "memory of one device is set or copied on another that cannot reach it"
     help = "use a stream of the memory's device, or enable peer access"
     entry_points = SETS | COPIES | WRITES
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: cudaMemsetAsync of another device's memory: CUDA_ERROR_INVALID_VALUE; copies between the devices succeed
       (stream_of_other_device)

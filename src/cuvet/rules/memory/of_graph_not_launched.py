@@ -5,6 +5,7 @@ from cuvet.model import Allocation, Call, ModelView, Object
 from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CRASH, CallRule, Violations
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
@@ -23,6 +24,7 @@ class MemoryOfGraphNotLaunched(CallRule):
     summary = "memory that a graph allocates is used before the graph was launched"
     help = "launch the graph first, or use the memory inside the capture"
     entry_points = COPIES | SETS | {"cuMemFree"}
+    only_when = beyond_ordinary_memory
     evidence = """
     recorded: cuMemsetD8, cuMemcpyHtoD, cuMemcpyDtoD and cuMemFree of memory allocated in a capture:
       CUDA_ERROR_INVALID_VALUE; cuMemcpy: SIGSEGV

@@ -4,6 +4,7 @@ from cuvet.model import Call, ModelView, Object
 from cuvet.model.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
@@ -20,6 +21,7 @@ class MemoryUseAfterContextDestroy(CallRule):
     summary = "memory is used or freed after its context was destroyed"
     help = "free the memory before its context is destroyed"
     entry_points = ENTRY_POINTS | COPIES | SETS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE (ctx_destroy_then_use)
     measured: memory of a green context's context after cuGreenCtxDestroy, where nothing else retains the primary

@@ -1,6 +1,7 @@
 from cuvet.model import Call, ModelView
 from cuvet.model.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.lifecycle import chain
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CRASH, CallRule, Violations
 
 
@@ -18,6 +19,7 @@ class MemoryUseAfterFree(CallRule):
     summary = "a copy or set names freed memory"
     help = "free the memory after the last copy or set that names it"
     entry_points = COPIES | SETS
+    only_when = beyond_ordinary_memory
     evidence = """
     measured: copies and sets return CUDA_ERROR_INVALID_VALUE (memset_freed, memcpy_freed, memcpy_freed_async_memory)
     documented: access by work launched after cuMemFreeAsync is undefined behavior (CUDA Driver API, Stream Ordered

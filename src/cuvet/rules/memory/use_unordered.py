@@ -6,6 +6,7 @@ from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.accesses import COPIES, SETS, accesses
 from cuvet.model.touches import Touch
 from cuvet.model.touching import touched, touches_memory
+from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CallRule, Violation, Violations
 
 _COPIES = COPIES | SETS
@@ -27,6 +28,7 @@ class MemoryUseUnordered(CallRule):
     summary = "stream-ordered memory is used on a stream that does not wait for its allocation"
     help = "record an event after the allocation and make the other stream wait for it"
     about_work = True
+    only_when = beyond_ordinary_memory
     evidence = """
     measured, succeeds: no error, and the kernel usually finds the memory in place (mallocasync_other_stream_nosync)
     documented: no access before the allocation completes; other streams wait for it with events or stream

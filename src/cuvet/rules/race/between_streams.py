@@ -4,6 +4,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView, Stream
 from cuvet.model.touches import Access
 from cuvet.model.touching import stream_worked_on, touched, touches_memory
+from cuvet.rules.occasions import while_looking_for_races
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.works import MissingEdge, race, work
 
@@ -38,6 +39,7 @@ class RaceBetweenStreams(CallRule):
     help = "record an event after the first and make the stream of the second wait for it"
     about_work = True
     libraries = True
+    only_when = while_looking_for_races
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)

@@ -4,6 +4,7 @@ from cuvet.catalog import EntryPoint, Kind
 from cuvet.model import Call, Graph, ModelView
 from cuvet.model.nodes import unordered
 from cuvet.model.touching import stream_worked_on, touched, touches_in_capture
+from cuvet.rules.occasions import while_looking_for_races
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.works import MissingEdge, does, extent, race, through, was_made, work
 
@@ -35,6 +36,7 @@ class RaceInGraph(CallRule):
     help = "let the second node depend on the first; in a capture: an event that is recorded after the first"
     about_work = True
     libraries = True
+    only_when = while_looking_for_races
     evidence = """
     measured, succeeds: a kernel on a stream that does not wait for the memory's allocation on another: no error
       (mallocasync_other_stream_nosync)
