@@ -37,9 +37,20 @@ def needs_context(call: Call) -> bool:
 def refuses_destroyed_context(call: Call) -> bool:
     """Whether a current context must not be a destroyed one. Without a context memory is freed, and copied on a stream that was created;
     with a destroyed one it is not."""
-    works_there = needs_context(call) or call.name.startswith("cuMemcpy")
-    ends_memory = _ends_memory(call.entry_point) and not stream_roles(call.entry_point)
-    return (works_there or ends_memory) and call.name not in _LOOKS_AT_DESTROYED
+    always = _refuses_destroyed_context(call.entry_point)
+    return needs_context(call) if always is None else always
+
+
+@cache
+def _refuses_destroyed_context(entry_point: EntryPoint) -> bool | None:
+    """None: if its calls need a context."""
+    if entry_point.name in _LOOKS_AT_DESTROYED:
+        return False
+    if entry_point.name.startswith("cuMemcpy"):
+        return True
+    if stream_roles(entry_point):
+        return None
+    return _needs_context(entry_point) or _ends_memory(entry_point)
 
 
 @cache

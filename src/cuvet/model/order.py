@@ -304,8 +304,9 @@ class Order:
         self._left_behind.pop(number, None)
 
     def _drop_done(self, clock: Clock) -> None:
-        for done in [position for position in clock.items() if self.is_done(position)]:
-            del clock[done[0]]
+        for number, count in tuple(clock.items()):
+            if self._done.get(number, 0) >= count or number not in self._given:
+                del clock[number]
 
     def _shorten(self, clock: Clock) -> None:
         """Once in a while: a clock is not much longer than there are streams with work."""

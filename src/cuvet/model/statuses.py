@@ -103,8 +103,8 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     special = STATUSES.get(entry_point.name)
     if special is not None:
         return special(model, call)
-    context = model.current_context(call)
-    if context is not None and context.launched and _waits(entry_point):
+    context = model.current_context(call) if _waits(entry_point) else None
+    if context is not None and context.launched:
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
 
@@ -120,7 +120,8 @@ def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:
     memory-free-twice)."""
     if model.freed_twice_in and _ends_or_waits(call.entry_point):
         return (CRASH,)
-    if all(map(model.order.is_done, model.endangered.items())) or not _tells_faults(call.entry_point):
+    endangered = model.endangered
+    if not endangered or all(map(model.order.is_done, endangered.items())) or not _tells_faults(call.entry_point):
         return ()
     return (ILLEGAL_ADDRESS, LAUNCH_FAILED)
 

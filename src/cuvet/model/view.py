@@ -282,12 +282,14 @@ class ModelView:
 
     def stream_on(self, call: Call) -> Stream | None:
         """The stream that the call enqueues work on (role ON); None if it enqueues none, or the stream is unknown."""
+        role = role_on(call.entry_point)
+        if role is None:
+            return None
         streams = self._alike.streams
         if call.like in streams:
             return streams[call.like]
-        role = role_on(call.entry_point)
-        words = words_named(call, role) if role is not None else ()
-        found = self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
+        words = words_named(call, role)
+        found = self._stream(call, call.entry_point.index[role.parameter], words[0]) if words else None
         return self._alike.keep(streams, call, found)
 
     def stream_worked_on(self, call: Call) -> Stream | None:

@@ -197,10 +197,10 @@ def _end(model: Model, call: Call, verb: Verb) -> End:
     """What the call reads or writes."""
     for role in call.entry_point.roles:
         for address in words_named(call, role) if role.verb is verb else ():
-            memory, pinned = model.allocation_at(address), model.host_memory_at(address)
-            if pinned is not None and pinned.alive:
+            if model.host_memory.living_at(address) is not None:
                 return End.PINNED
-            if memory is None or not memory.alive:
+            memory = model.allocations.living_at(address)
+            if memory is None:
                 return End.PAGEABLE
             return End.MANAGED if memory.variant == "managed" else End.DEVICE
     return End.DEVICE
