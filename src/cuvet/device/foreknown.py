@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cache
+from operator import and_
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from cuvet.catalog import EntryPoint, Kind, Parameter, Verb, driver
+from cuvet.catalog import EntryPoint, Kind, Verb, driver
 from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.device.protocol import FORESEEN, UNANSWERED, Answer, Command, Op, Request
 
@@ -49,11 +50,13 @@ def answer_to(thread: Thread, command: Command) -> Answer | None:
 
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
-    op, process = command.op, thread.process
-    uses = _uses(command)
-    if not uses or not all(_can_be_used(process, use) for use in uses):
-        return False
-    return op is not _COPY or not any(_is_registered(process, address) for address in command.operands[:2])
+    process, uses = thread.process, _uses(command)
+    for use in uses:
+        if not _can_be_used(process, use):
+            return False
+    if command.op is _COPY:
+        return not any(_is_registered(process, address) for address in command.operands[:2])
+    return bool(uses)
 
 
 def _can_be_used(process: ClientProcess, use: Use) -> bool:
@@ -68,21 +71,45 @@ def request_of(thread: Thread, command: Command) -> Request | None:
     shim's wrapper is entered, or inside of it. It is if the function only asks; and as long as no other thread's calls can come between,
     if it changes no context and ends at most an event, a stream or memory for the device alone: of memory that the host reaches too, the
     shim may want whole pages."""
-    if _wrapper_may_answer():
-        return None
     entry_point, *words = command.operands
-    called = driver().entry_points[entry_point]
-    if len(words) != len(called.parameters):
+    foreseen = _foreseen(entry_point)
+    if foreseen is None or len(words) != len(foreseen.masks):
         return None
-    if not _only_asks(entry_point) and (len(thread.process.threads) > 1 or not _is_quiet(called)):
+    if not foreseen.asks and len(thread.process.threads) > 1:
         return None
-    freed = _freed(called)
+    freed = foreseen.freed
     if freed is not None and words[freed] and not thread.process.device_memory.has(words[freed]):
         return None
-    return Request(False, entry_point, tuple(map(_passed, called.parameters, words)))
+    passed = tuple(map(and_, words, foreseen.masks))
+    if foreseen.signs:
+        passed = tuple((word ^ sign) - sign & _WORD for word, sign in zip(passed, foreseen.signs, strict=True))
+    return Request(False, entry_point, passed)
+
+
+class Foreseen(NamedTuple):
+    """What is the same in all calls of an entry point whose requests can be foreseen. ``asks``: it only asks. ``masks``: what of each word
+    a C function passes on that has it as that parameter; ``signs``: the bit of each that is extended, 0 if none is; empty if that is so of
+    all. ``freed``: the position of the memory that it frees."""
+
+    asks: bool
+    masks: tuple[int, ...]
+    signs: tuple[int, ...]
+    freed: int | None
 
 
 @cache
+def _foreseen(entry_point: int) -> Foreseen | None:
+    """None if they cannot be foreseen."""
+    if _wrapper_may_answer():
+        return None
+    called, asks = driver().entry_points[entry_point], _only_asks(entry_point)
+    if not (asks or _is_quiet(called)):
+        return None
+    masks = tuple((1 << 8 * parameter.bytes) - 1 for parameter in called.parameters)
+    signs = tuple(1 << 8 * each.bytes - 1 if each.signed and each.bytes < 8 else 0 for each in called.parameters)
+    return Foreseen(asks, masks, signs if any(signs) else (), _freed(called))
+
+
 def _wrapper_may_answer() -> bool:
     """Whether the shim's wrapper may refuse a call, so that none comes from it."""
     return bool(os.environ.get("CUVET_PROTECT"))
@@ -92,7 +119,6 @@ _KINDS = frozenset({Kind.EVENT, Kind.STREAM, Kind.MEMORY})
 _LIVES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.DESTROYS, Verb.FREES})
 
 
-@cache
 def _is_quiet(entry_point: EntryPoint) -> bool:
     words = all(parameter.abi == "word" for parameter in entry_point.parameters)
     return words and (entry_point.hot or _only_makes_or_ends(entry_point)) and leaves_contexts(entry_point)
@@ -106,20 +132,10 @@ def _only_makes_or_ends(entry_point: EntryPoint) -> bool:
     )
 
 
-@cache
 def _freed(entry_point: EntryPoint) -> int | None:
     """The position of the parameter that names the memory which a call frees."""
     frees = (role for role in entry_point.roles if role.verb is Verb.FREES and role.kind is Kind.MEMORY)
     return next((entry_point.index[role.parameter] for role in frees), None)
-
-
-def _passed(parameter: Parameter, word: int) -> int:
-    """The word as a C function passes it on that has it as this parameter."""
-    if parameter.bytes == 8:
-        return word & _WORD
-    bits = 8 * parameter.bytes
-    value = word & (1 << bits) - 1
-    return (value - (1 << bits)) & _WORD if parameter.signed and value >> bits - 1 else value
 
 
 @cache
@@ -332,14 +348,15 @@ class Scratch:
 
     def write(self, address: int, data: bytes) -> None:
         """``data`` is written at that address, which may be anywhere."""
-        start = address - self.address
-        if start >= 0 and start + len(data) <= len(self._bytes):
-            self._bytes[start : start + len(data)] = data
-            self._written[start : start + len(data)] = b"\1" * len(data)
+        start, size = address - self.address, len(data)
+        if start >= 0 and (end := start + size) <= len(self._bytes):
+            self._bytes[start:end] = data
+            self._written[start:end] = b"\1" * size
 
     def read(self, address: int, size: int) -> bytes | None:
         """What is there; None if that is not known."""
         start = address - self.address
-        if not (start >= 0 and start + size <= len(self._bytes)) or self._written.find(0, start, start + size) >= 0:
+        end = start + size
+        if start < 0 or end > len(self._bytes) or self._written.find(0, start, end) >= 0:
             return None
-        return bytes(self._bytes[start : start + size])
+        return bytes(self._bytes[start:end])

@@ -224,10 +224,14 @@ class Machine:
         counted = parent is not None and parent.registry is not None and parent.registry.initialised
         return ClientProcess(pid, model, Handles(next(self._numbers)), self, counted_before_fork=counted)
 
-    def left(self, heap: int) -> int:
-        """Bytes of a device's memory that no process holds. Pinned memory of the host, HOST, has as many again."""
-        holding = (process for process in self._processes.values() if process.held.get(heap))
-        return self.memory - sum(process.held[heap] for process in holding if _exists(process))
+    def left(self, heap: int, asking: ClientProcess) -> int:
+        """Bytes of a device's memory that no process holds, for one that exists. Pinned memory of the host, HOST, has as many again."""
+        left = self.memory
+        for process in self._processes.values():
+            held = process.held.get(heap)
+            if held and (process is asking or _exists(process)):
+                left -= held
+        return left
 
     def _forget_ended(self) -> None:
         """A process whose threads all closed their connections may call again from another thread, as long as it exists."""

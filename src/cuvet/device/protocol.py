@@ -67,6 +67,9 @@ class Op(IntEnum):
     MESSAGE = 15
 
 
+_RETURN = Op.RETURN
+
+
 class Access(IntEnum):
     """Who may touch the memory of RESERVE."""
 
@@ -118,6 +121,12 @@ class Command(NamedTuple):
             words = [word & 0xFFFFFFFFFFFFFFFF for word in operands]
             head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *words)
         return head + data if data else head
+
+
+def encode_return(call: int, flags: int, *statuses: int) -> bytes:
+    """The message of the command RETURN, with the word or the two words ``statuses``."""
+    count = len(statuses)
+    return _COMMANDS[count].pack(8 + 8 * count, _RETURN, count, flags, call, *statuses)
 
 
 class Answer(NamedTuple):

@@ -36,6 +36,7 @@ from cuvet.device.protocol import (
     Request,
     Steps,
     decode,
+    encode_return,
 )
 from cuvet.device.waiting import MESSAGES, Waiting, processors
 
@@ -50,6 +51,7 @@ _CONTROL_BYTES = socket.CMSG_SPACE(4)
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept: the limit of descriptors is reached."""
 
+_WORD = (1 << 64) - 1
 _SUCCEEDED = Answer(0, SUCCESS.to_bytes(8, "little"))
 _CALL_DRIVER, _RETURN = Op.CALL_DRIVER, Op.RETURN
 """A member costs more when it is looked up in its class: each message does so."""
@@ -282,13 +284,13 @@ class Server:
                 self._obey(connection, connection.thread, answer)
                 self._send(connection)
             finally:
-                self._finish()
+                if self._unfinished is not None:
+                    self._finish()
 
     def _obey(self, connection: Connection, thread: Thread, answer: Answer | None) -> None:
         calls = connection.calls
         while calls:
             call = calls[-1]
-            call.command = None
             try:
                 command = call.steps.send(answer) if answer is not None else next(call.steps)
             except StopIteration as finished:
@@ -298,7 +300,8 @@ class Server:
                 continue
             op = command.op
             if op is _RETURN:
-                self._finish()
+                if self._unfinished is not None:
+                    self._finish()
                 self._unfinished = call.steps
                 answer = self._return(connection, command.operands[0])
                 if answer is None:
@@ -306,7 +309,8 @@ class Server:
                 if not calls[-1].request.runtime:  # a library's call asks the model; the runtime's calls do not
                     self._finish()
             elif op is _CALL_DRIVER:
-                self._finish()
+                if self._unfinished is not None:
+                    self._finish()
                 if (repeated := foreknown.repeated(thread, command)) is not None:
                     connection.outgoing += repeated.encode(call.number, connection.foresee())
                     calls[0].trusts = True
@@ -341,23 +345,29 @@ class Server:
         """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
         calls = connection.calls
         trusts, done = calls[0].trusts, calls.pop()
-        operands = (status, status if done.request.library else INVALID_VALUE) if trusts else (status,)
-        awake = self._waiting.awake and connection.messages > MESSAGES
-        connection.outgoing += Command(_RETURN, operands).encode(done.number, AWAKE if awake else 0)
-        outer = calls[-1].command if calls else None
-        if outer is None or outer.op is not _CALL_DRIVER or done.request.own_question:
+        flags = AWAKE if self._waiting.awake and connection.messages > MESSAGES else 0
+        word = status & _WORD
+        if trusts:
+            failed = word if done.request.library else INVALID_VALUE
+            connection.outgoing += encode_return(done.number, flags, word, failed)
+        else:
+            connection.outgoing += encode_return(done.number, flags, word)
+        if not calls or done.request.own_question:
             return None
-        return _SUCCEEDED if status == SUCCESS else Answer(0, (status & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))
+        outer = calls[-1].command
+        if outer is None or outer.op is not _CALL_DRIVER:
+            return None
+        return _SUCCEEDED if status == SUCCESS else Answer(0, word.to_bytes(8, "little"))
 
     def _send(self, connection: Connection) -> None:
-        waited = connection.waits_to_send
+        outgoing, waited = connection.outgoing, connection.waits_to_send
         try:
-            sent = connection.socket.send(connection.outgoing)
+            sent = connection.socket.send(outgoing)
         except BlockingIOError:
             sent = 0
-        del connection.outgoing[:sent]
-        connection.waits_to_send = bool(connection.outgoing)
-        if connection.waits_to_send != waited:
+        del outgoing[:sent]
+        if bool(outgoing) != waited:
+            connection.waits_to_send = not waited
             wanted = select.EPOLLIN | (select.EPOLLOUT if connection.waits_to_send else 0)
             self._epoll.modify(connection.socket, wanted)
 

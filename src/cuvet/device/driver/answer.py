@@ -160,6 +160,8 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
         _retire(invocation, role.kind, invocation[role.parameter])
     if plan.ends_many:
         yield from _clean_up(invocation)
+    if not (invocation.fault or process.faults or process.uses):
+        return result
     fault.keep(invocation)
     return fault.shown(invocation, awaited=request.awaited)
 

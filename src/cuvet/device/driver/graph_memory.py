@@ -38,7 +38,7 @@ def free_node(call: Invocation, address: int) -> Node:
 def _address(call: Invocation, size: int) -> Steps[int]:
     """The address is fixed when the node is made, and is the graph's. The device gives memory when the graph is launched; Refused if it
     has not that much left."""
-    require(size <= call.process.machine.left(call.current_device()), status.OUT_OF_MEMORY)
+    require(size <= call.process.machine.left(call.current_device(), call.process), status.OUT_OF_MEMORY)
     address = yield from call.process.device_memory.allocate(size)
     require(address, status.OUT_OF_MEMORY)
     call.process.graph_addresses.add(address)

@@ -16,7 +16,7 @@ def reserve(call: Invocation, size: int, *, host: bool = False, pinned: bool = F
     there is not that much left."""
     process = call.process
     heap = HOST if pinned else call.current_device()
-    require(size <= process.machine.left(heap), status.OUT_OF_MEMORY)
+    require(size <= process.machine.left(heap, process), status.OUT_OF_MEMORY)
     arena = process.host_memory if host or pinned else process.device_memory
     address = yield from arena.allocate(size)
     require(address, status.OUT_OF_MEMORY)
@@ -102,5 +102,6 @@ def _freed_on_stream(call: Invocation) -> bool:
 
 
 cuMemGetInfo = gives(
-    free=lambda call: call.process.machine.left(call.current_device()), total=lambda call: call.process.machine.memory
+    free=lambda call: call.process.machine.left(call.current_device(), call.process),
+    total=lambda call: call.process.machine.memory,
 )

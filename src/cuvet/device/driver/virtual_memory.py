@@ -31,7 +31,7 @@ def cuMemCreate(call: Invocation) -> None:
     require(size and size % GRANULARITY == 0 and not call["flags"])
     device = catalog().enumerations["CUmemLocationType"]["CU_MEM_LOCATION_TYPE_DEVICE"]
     heap = call.member("prop", "location.id") if call.member("prop", "location.type") == device else HOST
-    require(size <= call.process.machine.left(heap), status.OUT_OF_MEMORY)
+    require(size <= call.process.machine.left(heap, call.process), status.OUT_OF_MEMORY)
     call.process.hold(call.issue("handle", Kind.MEMORY_HANDLE), size, heap)
 
 
