@@ -22,23 +22,35 @@ if TYPE_CHECKING:
 _POLL_S = 0.2
 _FIRST_POLLS_S = (0.02, 0.05, 0.1)
 _NICENESS = 10
+_NICENESS_BESIDE_DEVICE = 19
+"""Of processes that answer each other all the time, each wait for a processor delays both."""
 
 
 class Live:
     """A thread that polls the recording until ``stop``. The program is ``pid``, of ``argv``, and began at ``started_ns`` of the Unix epoch.
     ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on. ``bound``: what recordings may take on disk.
+    ``emulated``: the program uses the emulated device.
 
     What analyses is imported when a process has made a recording, and by this thread, which leaves the cores to the program.
     """
 
     def __init__(
-        self, directory: Path, pid: int, argv: tuple[str, ...], started_ns: int, color: str | None, bound: Bound
+        self,
+        directory: Path,
+        pid: int,
+        argv: tuple[str, ...],
+        started_ns: int,
+        color: str | None,
+        bound: Bound,
+        *,
+        emulated: bool,
     ) -> None:
         self._directory = directory
         self._bound = bound
         self._pid = pid
         self._argv = argv
         self._started_ns = started_ns
+        self._niceness = _NICENESS_BESIDE_DEVICE if emulated else _NICENESS
         self._color = color
         self._console: Console | None = None
         self._analysis: Analysis | None = None
@@ -58,7 +70,7 @@ class Live:
         return self._following(self._recordings())
 
     def _run(self) -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._niceness)
         waits = iter(_FIRST_POLLS_S)
         while not self._stop.wait(next(waits, _POLL_S)):
             recordings = self._recordings()

@@ -134,7 +134,8 @@ def _run(
         started_ns = time.time_ns()
         child = Child(executable.path, argv, variables)
         bound = Bound(args.bound)
-        live = Live(directory, child.pid, tuple(argv), started_ns, args.color if _tells_live(args) else None, bound)
+        color = args.color if _tells_live(args) else None
+        live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, emulated=emulated)
         try:
             ending = child.wait()
         finally:
