@@ -77,6 +77,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_compatibility.py
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python tools/fit_explain.py
 	$(BIN)/python tools/generate_causes.py
 	$(BIN)/python tools/conformance_page.py
 	$(BIN)/python tools/cost_page.py

@@ -2,8 +2,9 @@
 
 A part is a file of ``tests/knowledge/ground`` or ``everyday``; its README says where they come from. A case is asked as a user would ask:
 the lines that the thread shows, and the function that failed, if they do not name it. A cause is right if it is the one that the thread
-establishes or another that the case says is right as well; ``strictly``: only the former. Of the everyday messages, which CUDA has nothing to
-do with, explain should admit that it does not know them; half of them, by hash, calibrated the threshold (``everyday``: the other half).
+establishes or another that the case says is right as well; ``strictly``: only the former. Of the everyday messages, which CUDA has
+nothing to do with, explain should admit that it does not know them; half of them, by hash, calibrated the threshold (``everyday``: the
+other half). Each case is asked without what cuvet has learned from its own repository.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cuvet.knowledge import explanation, logs
+from cuvet.knowledge.cases import Index, known_cases
+from cuvet.knowledge.errors import Error
+from cuvet.knowledge.mentions import calls_in, errors_in
 
 GROUND = Path(__file__).parents[1] / "tests/knowledge/ground"
+PUBLIC = GROUND.parent / "public_cases.jsonl"
 TOLD = 3
 """So many causes count as told."""
 
@@ -51,7 +57,7 @@ def plain(cause: str) -> str:
 
 def rows(part: str) -> list[dict[str, Any]]:
     """The cases of a part. ``everyday``: the half that is measured; ``calibration``: the other half."""
-    file = GROUND / f"{'everyday' if part == 'calibration' else part}.jsonl"
+    file = PUBLIC if part == "public" else GROUND / f"{'everyday' if part == 'calibration' else part}.jsonl"
     found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     if part in ("everyday", "calibration"):
         return [row for row in found if measured(row) == (part == "everyday")]
@@ -63,19 +69,39 @@ def measured(row: dict[str, Any]) -> bool:
 
 
 def question(row: dict[str, Any]) -> str:
-    call = row.get("call") or ""
-    return f"{row['shown']} {call}" if call and call not in row["shown"] else str(row["shown"])
+    shown, call = (row["error"], row["api_call"]) if "error" in row else (row["shown"], row.get("call"))
+    return f"{shown} {call}" if call and (call not in shown or "error" in row) else str(shown)
 
 
-def asked(text: str) -> tuple[str, ...]:
+def shown_by(text: str) -> tuple[tuple[Error, ...], tuple[str, ...], str]:
+    """Errors, functions and text that the causes are looked for in, as the command sees them."""
+    if "\n" not in text:
+        return errors_in(text), calls_in(text), text
+    log = logs.read(text.encode())
+    return log.errors, log.calls, log.text
+
+
+def asked(text: str, cases: Index | None = None) -> tuple[str, ...]:
     """As the command answers a text: of several lines it is a log."""
-    log = "\n" in text
-    found = explanation.explain_log("-", logs.read(text.encode())) if log else explanation.explain_text(text)
+    log = logs.read(text.encode()) if "\n" in text else None
+    found = explanation.explain_log("-", log, cases=cases) if log else explanation.explain_text(text, cases=cases)
     return tuple(cause.id for cause in found.causes[:TOLD]) if found else ()
 
 
+@cache
 def answers(part: str) -> list[Answer]:
-    return [Answer(row, asked(question(row))) for row in rows(part)]
+    return [Answer(row, asked(question(row), without(repository(row["url"])))) for row in rows(part)]
+
+
+@cache
+def without(repository_: str) -> Index:
+    """The cases that cuvet knows, but those of the repository."""
+    return Index(case for case in known_cases().cases if repository(case.url) != repository_)
+
+
+def repository(url: str) -> str:
+    """``owner/name`` of a thread on GitHub, in lower case."""
+    return "/".join(url.split("/")[3:5]).lower()
 
 
 def figures(part: str) -> Iterator[str]:

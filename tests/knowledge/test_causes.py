@@ -14,8 +14,9 @@ from cuvet.knowledge import APIS
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs
 from cuvet.knowledge.errors import Error, all_errors, named, tables
 from cuvet.knowledge.explanation import explain_cause, meaning
+from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import meanings_of
-from cuvet.knowledge.search import CALL, FOREIGN_WORD, WORD, Match, all_causes, cause_named, likely, match, written
+from cuvet.knowledge.search import WEIGHTS, Match, all_causes, cause_named, known, likely, match, rank, written
 from cuvet.rules import rule_called, rule_names
 
 from ..every import of_every
@@ -155,35 +156,81 @@ def test_the_score_is_the_sum_of_the_signs() -> None:
         errors={"CUDA_ERROR_INVALID_HANDLE": 50}, calls=("cudaEventRecord",), words=("two gpus", r"\bdevice 1\b")
     )
     assert score(signs, [HANDLE], []) == 50
-    assert score(signs, [HANDLE], ["cuEventRecord_ptsz"]) == 50 + CALL
-    assert score(signs, [HANDLE], ["cudaEventRecord"], "with Two GPUs") == 50 + CALL + WORD
-    assert score(signs, [HANDLE], [], "two gpus, device 1") == 50 + 2 * WORD
-    assert score(signs, [], [], "on device 1") == WORD
+    assert score(signs, [HANDLE], ["cuEventRecord_ptsz"]) == 50 + WEIGHTS.call
+    assert score(signs, [HANDLE], ["cudaEventRecord"], "with Two GPUs") == 50 + WEIGHTS.call + WEIGHTS.word
+    assert score(signs, [HANDLE], [], "two gpus, device 1") == 50 + 2 * WEIGHTS.word
+    assert score(signs, [], [], "on device 1") == WEIGHTS.lonely_word
     assert score(signs, [], [], "on device 12") == 0
 
 
 def test_what_is_much_less_likely_is_not_told() -> None:
     ranked = [
         Match(RuleCause(id=id, signs=Signs(errors={})), points, ())
-        for id, points in [("a", 90), ("b", 30), ("c", 29), ("d", 29)]
+        for id, points in [("a", 100), ("b", 20), ("c", 19), ("d", 19)]
     ]
     assert likely(ranked) == ranked[:2]
     assert likely(ranked[2:]) == ranked[2:]
     assert likely([]) == []
 
 
-def test_words_speak_less_for_a_cause_of_other_errors() -> None:
-    assert score(Signs(errors={"SIGSEGV": 10}, words=("two gpus",)), [HANDLE], [], "two gpus") == FOREIGN_WORD
-    assert score(Signs(errors={}, words=("two gpus",)), [HANDLE], [], "two gpus") == WORD
+def test_words_alone_speak_less_than_with_an_error_or_a_sentence() -> None:
+    alone = score(Signs(errors={"SIGSEGV": 10}, words=("two gpus",)), [HANDLE], [], "two gpus")
+    assert alone == score(Signs(errors={}, words=("two gpus",)), [], [], "two gpus") == WEIGHTS.lonely_word
+    said = Signs(errors={}, words=("two gpus",), says=("peer mapping exhausted",))
+    assert score(said, [], [], "two gpus: peer mapping exhausted") == WEIGHTS.says + WEIGHTS.word
     signs = Signs(errors={"SIGSEGV": 10}, calls=("cudaFree",), words=("two gpus",))
-    assert score(signs, [HANDLE], ["cudaFree"], "two gpus") == FOREIGN_WORD
+    assert score(signs, [HANDLE], ["cudaFree"], "two gpus") == WEIGHTS.lonely_word
+
+
+def test_another_call_excludes_a_cause_of_one_call() -> None:
+    signs = Signs(errors={"CUDA_ERROR_INVALID_HANDLE": 50}, calls=("cudaHostRegister",), only_calls=True)
+    assert score(signs, [HANDLE], ["cuIpcOpenMemHandle"]) == 0
+    assert score(signs, [HANDLE], ["cuMemHostRegister", "cudaHostRegister"]) == 50 + WEIGHTS.call
+    assert score(signs, [HANDLE], ["cudaGetLastError"]) == 50
+    assert score(signs, [HANDLE], []) == 50
+
+
+@pytest.mark.parametrize(
+    ("excluding", "text", "excluded"),
+    [
+        (Signs(errors={}, says=("lost",), against=("found again",)), "lost, then found again", True),
+        (Signs(errors={}, says=("lost",), stages=("run",)), "nvcc fatal : lost", True),
+        (Signs(errors={}, says=("lost",), stages=("run",)), "lost", False),
+        (Signs(errors={}, says=("lost",), stages=("build", "run")), "nvcc fatal : lost", False),
+        (Signs(errors={}, says=("lost",), platforms=("windows",)), "/usr/lib/libx.so lost", True),
+        (Signs(errors={}, says=("lost",), platforms=("windows",)), "C:\\\\x.dll lost", False),
+        (Signs(errors={}, says=("lost",), platforms=("windows",)), "lost", False),
+    ],
+)
+def test_what_speaks_against_a_cause_excludes_it(excluding: Signs, text: str, excluded: bool) -> None:
+    assert (score(excluding, [], [], text) == 0) == excluded
+
+
+@pytest.mark.parametrize(
+    "word", ["driver", "triton", "error: expected", "texture", "docker", "cache", "conda", "numba", "mpi"]
+)
+def test_a_common_word_never_decides(word: str) -> None:
+    assert not known(rank([], [], word), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "never"),
+    [
+        ("cudaIpcOpenMemHandle: invalid argument", "host-memory-register-size-zero"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", "image-ptx-too-new"),
+        ("Expected all tensors to be on the same device", "nvrtc-program-has-errors"),
+    ],
+)
+def test_a_cause_that_the_text_excludes_is_not_told(text: str, never: str) -> None:
+    ranked = rank(errors_in(text), calls_in(text), text)
+    assert never not in [one.cause.id for one in likely(ranked)]
 
 
 def test_a_call_alone_counts_only_where_no_error_was_seen() -> None:
     signs = Signs(errors={"SIGSEGV": 10}, calls=("cudaEventRecord",))
     assert score(signs, [HANDLE], ["cudaEventRecord"]) == 0
     assert score(Signs(errors={}, calls=signs.calls), [HANDLE], ["cudaEventRecord"]) == 0
-    assert score(signs, [], ["cudaEventRecord"]) == CALL
+    assert score(signs, [], ["cudaEventRecord"]) == WEIGHTS.call
 
 
 def test_the_runtime_s_name_is_the_driver_s() -> None:

@@ -108,13 +108,42 @@ def test_a_cause_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert "= fix: " in out and "= documented: " in out
 
 
-def test_the_terminal_shows_the_error_then_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_comes_first_and_the_answer_ends_within_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", "CUDA_ERROR_NO_DEVICE", "cuInit"])
     out = capsys.readouterr().out
-    assert out.startswith("CUDA_ERROR_NO_DEVICE, cudaErrorNoDevice: 100 (38 in the runtime of CUDA 10.0 and older)\n")
-    assert out.index("causes, the likeliest first") < out.index("\n1. ") < out.index("\n2. ") < out.index("\n3. ")
-    assert "less likely causes: cuvet explain --all 'CUDA_ERROR_NO_DEVICE cuInit'" in out.splitlines()[-1]
-    assert max(map(len, out.splitlines())) < 180
+    verdict = "CUDA_ERROR_NO_DEVICE, cudaErrorNoDevice: 100 (38 in the runtime of CUDA 10.0 and older); likely cause: "
+    assert out.startswith(verdict)
+    assert out.count("\nor: ") == 2 and out.count("= how to tell: ") == out.count("= fix: ") == 3
+    assert "less likely causes, sources and all else: cuvet explain --all 'CUDA_ERROR_NO_DEVICE cuInit'" in out
+    assert len(out.splitlines()) <= 25
+    main(["explain", "--all", "CUDA_ERROR_NO_DEVICE", "cuInit"])
+    full = capsys.readouterr().out
+    assert full.startswith(verdict) and full.index("\n1. ") < full.index("\n2. ") < full.index("\n20. ")
+
+
+def test_too_little_is_not_known_and_checks_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "gpu went away, waiting for the triton engine cache"]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("not known to cuvet; what would tell:\n   = check: ")
+    assert 1 <= out.count("= check: ") <= 3 and " → " in out and "= fix" not in out
+    assert main(["explain", "--format", "json", "gpu went away, waiting for the triton engine cache"]) == 2
+    found = msgspec.json.decode(capsys.readouterr().out, type=Explanation)
+    assert not found.known and not found.causes and found.checks
+
+
+@pytest.mark.parametrize("words", ["it rains", "mat1 and mat2 shapes cannot be multiplied (1x18 and 512x1024)"])
+def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", words]) == 2
+    shown = capsys.readouterr()
+    assert "not known to cuvet" in shown.out + shown.err and "cause:" not in shown.out
+
+
+def test_each_error_of_a_log_has_its_own_call(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "cudaMalloc failed: CUDA error: out of memory\ncudaFree failed: CUDA error: invalid argument"])
+    out = capsys.readouterr().out
+    assert out.startswith("line 1: CUDA_ERROR_OUT_OF_MEMORY; ")
+    assert "first: line 1: CUDA_ERROR_OUT_OF_MEMORY from cudaMalloc\n" in out
+    assert "then: line 2: CUDA_ERROR_INVALID_VALUE from cudaFree\n" in out
 
 
 def test_of_a_number_with_several_meanings_the_first_is_explained_and_the_others_named(
@@ -132,14 +161,16 @@ def test_of_a_number_with_several_meanings_the_first_is_explained_and_the_others
 def test_of_several_causes_the_evidence_is_told_in_short(capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", "CUDA_ERROR_NO_DEVICE"])
     several = capsys.readouterr().out
-    assert "= documented" not in several and "= sources: CUDA Programming Guide" in several
+    assert "= documented" not in several and "= sources" not in several
+    main(["explain", "--all", "CUDA_ERROR_NO_DEVICE"])
+    assert "= sources: CUDA Programming Guide" in capsys.readouterr().out
     main(["explain", "device-none-visible"])
     alone = capsys.readouterr().out
     assert alone.count("= documented: ") == 2 and "= sources" not in alone
 
 
 def test_what_people_wrongly_believe_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["explain", "CUDA_ERROR_INVALID_HANDLE"])
+    main(["explain", "--all", "CUDA_ERROR_INVALID_HANDLE"])
     assert "= wrong belief: The handle was destroyed: destroyed streams" in capsys.readouterr().out
 
 
@@ -155,7 +186,7 @@ def test_lines_end_before_a_wide_terminal_does(
 def test_of_success_no_cause_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", "0", "--api", "runtime"])
     out = capsys.readouterr().out
-    assert out.startswith("CUDA_SUCCESS, cudaSuccess: 0\n")
+    assert out.startswith("CUDA_SUCCESS, cudaSuccess: 0; ")
     assert "no cause is known" not in out
 
 
@@ -198,7 +229,8 @@ def test_a_log_in_the_terminal_names_the_first_error_first(tmp_path: Path, capsy
     (tmp_path / "train.log").write_text(LOG + "\x1b[2J CUDA error 400\n")
     main(["explain", str(tmp_path / "train.log")])
     out = capsys.readouterr().out
-    assert out.startswith("first: line 4: CUDA_ERROR_NO_DEVICE\n   | RuntimeError: CUDA error: no CUDA-capable device")
+    assert out.startswith("line 4: CUDA_ERROR_NO_DEVICE; likely cause: ")
+    assert "\nfirst: line 4: CUDA_ERROR_NO_DEVICE\n   | RuntimeError: CUDA error: no CUDA-capable device" in out
     assert "then: line 6: SIGSEGV" in out
     assert "\x1b" not in out
 
@@ -248,4 +280,4 @@ def test_the_example_of_the_help_works() -> None:
     command = f"echo 'CUDA error 400' | {sys.executable} -m cuvet explain -"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("first: line 1: CUDA_ERROR_INVALID_HANDLE")
+    assert done.stdout.startswith("line 1: CUDA_ERROR_INVALID_HANDLE; ")

@@ -12,7 +12,7 @@ from cuvet.knowledge.errors import Error, all_errors, named
 from cuvet.knowledge.explanation import meaning
 from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import FOLDER, causes_in, meanings_of
-from cuvet.knowledge.search import MOST_CAUSES, likely, rank
+from cuvet.knowledge.search import MOST_CAUSES, known, likely, rank
 
 from ..every import of_every
 
@@ -27,7 +27,9 @@ def is_failure(error: Error) -> bool:
 
 
 def first_causes(text: str) -> list[str]:
-    return [match.cause.id for match in likely(rank(errors_in(text), calls_in(text), text))]
+    errors = errors_in(text)
+    ranked = rank(errors, calls_in(text), text)
+    return [match.cause.id for match in likely(ranked)] if known(ranked, errors) else []
 
 
 @of_every(ERRORS, lambda error: error.names[0])

@@ -202,7 +202,8 @@ def test_the_log_of_a_program_that_works_says_nothing() -> None:
     )
     log = logs.read(text.encode())
     assert log.sightings == ()
-    assert explain_log("-", log) is None
+    found = explain_log("-", log)
+    assert found is None or (not found.known and not found.causes)
 
 
 def test_a_library_that_does_not_load_is_explained_without_an_error() -> None:

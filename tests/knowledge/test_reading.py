@@ -64,15 +64,15 @@ cases: one, two
 
 def test_a_cause_of_a_rule_has_signs_only(tmp_path: Path) -> None:
     assert read("## event-other-context\nerrors: SIGSEGV 5\n\n## event-never-created\n", tmp_path) == (
-        RuleCause(id="event-other-context", signs=Signs(errors={"SIGSEGV": 5})),
-        RuleCause(id="event-never-created", signs=Signs(errors={})),
+        RuleCause(id="event-other-context", signs=Signs(errors={"SIGSEGV": 5}, stages=("run",))),
+        RuleCause(id="event-never-created", signs=Signs(errors={}, stages=("run",))),
     )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("## a-rule\nwhy: It is.", "a-rule: `why` is none of the fields tell, errors, calls, words, belief, cases"),
+        ("## a-rule\nwhy: It is.", "a-rule: `why` is none of the fields tell, errors, calls, only_calls"),
         (OWN + "word: `a`", "driver-gone: `word` is none of the fields tell, errors"),
         (OWN + "because of it", "driver-gone: `because of it` is no field"),
         (OWN + "why: Twice.", "driver-gone: `why` stands 2 times"),
@@ -133,5 +133,5 @@ def test_a_cause_of_a_rule_that_does_not_exist_is_a_mistake() -> None:
 
 def test_an_expression_that_cannot_be_read_is_a_mistake() -> None:
     cause = RuleCause(id="event-lost", signs=Signs(errors={}, words=("(lost",)))
-    with pytest.raises(TextError, match=r"^knowledge/causes, event-lost, words: `\(lost`: missing \)"):
+    with pytest.raises(TextError, match=r"^knowledge/causes, event-lost, expressions: `\(lost`: missing \)"):
         match(cause, (), (), "it is lost")

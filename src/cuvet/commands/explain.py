@@ -57,15 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.path,
         help="recording in which to look up the addresses of a log's faults, as cuvet who does",
     )
-    parser.add_argument("--all", action="store_true", help="show every cause, not only the likely ones")
+    parser.add_argument("--all", action="store_true", help="show every cause, and all that is known of each")
     reports.add_arguments(parser, NAME, output=False)
 
 
 def run(args: argparse.Namespace) -> int:
     words = " ".join(args.what).strip()
     rule = rule_called(words)
-    reports.write(_of_rule(rule) if rule is not None else _of_error(_explained(words, args)), args)
-    return 0
+    if rule is not None:
+        reports.write(_of_rule(rule), args)
+        return 0
+    found = _explained(words, args)
+    reports.write(_of_error(found, args.all), args)
+    return 0 if found.known else 2
 
 
 def _explained(words: str, args: argparse.Namespace) -> Explanation:
@@ -90,7 +94,7 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
         raise CuvetError("--recording is for the addresses in a log: give a FILE or - as WHAT")
     words = valid(words)
     found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)
-    if found is None or (not found.errors and _nearest(words, 0.8)):
+    if found is None or (not found.errors and _nearest(words, 0.8)) or (not found.known and " " not in words):
         raise CuvetError(_unknown(words, args.api))
     return found
 
@@ -137,6 +141,8 @@ def _unknown(words: str, api: str | None) -> str:
     if integer(words) is not None:
         return f"no error{of} has the number {words}"
     nearest = _nearest(words, 0.6)
+    if " " in words and not nearest:
+        return "not known to cuvet; what would tell: cuvet doctor (the machine), cuvet run -- PROGRAM (the call that fails)"
     hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
     return f"no error{of}, cause or rule is called {words[:200]}{hint} (see cuvet rules)"
 
@@ -158,11 +164,11 @@ def _nearest(words: str, least: float) -> list[str]:
     return [by_lower[name] for name in close]
 
 
-def _of_error(found: Explanation) -> Document:
+def _of_error(found: Explanation, everything: bool) -> Document:
     def show(out: TextIO, color: str) -> None:
         from cuvet.reports import explanation, terminal
 
-        explanation.render(found, terminal.console(out, color))
+        explanation.render(found, terminal.console(out, color), everything=everything)
 
     return Document(found, show)
 

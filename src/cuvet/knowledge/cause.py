@@ -16,16 +16,25 @@ class Tell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
-    """What makes a cause the likelier one.
+    """What makes a cause the likelier one, and what excludes it.
 
     ``errors``: how usual the cause is where this error is seen and nothing else is known, 1 (rare) to 100; keys are names of enumerators
     (``CUDA_ERROR_INVALID_HANDLE``; ``SIGSEGV`` for a crash). ``calls``: the functions whose failure points to it, as the user writes them.
-    ``words``: regular expressions (case ignored) over the text that the user shows; each that matches counts.
+    ``says``: regular expressions (case ignored) over the text that the user shows: a sentence, a file or a name that hardly anything else
+    prints. ``words``: expressions that other causes' texts match too; they never decide alone.
+
+    What excludes the cause: ``against`` matches the text; a function failed, and it is none of the ``calls``, if these are ``only_calls``;
+    the text shows another stage than ``stages``, or another platform than ``platforms`` (``cuvet.knowledge.situation``).
     """
 
     errors: Mapping[str, int]
     calls: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    only_calls: bool = False
+    stages: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

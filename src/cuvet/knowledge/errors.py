@@ -157,9 +157,13 @@ def _by_name() -> dict[str, Error]:
 
 
 def named(word: str) -> Error | None:
-    """The error of that name, in any case and with or without the API's prefix: ``ErrorInvalidPtx``, ``ERROR_INVALID_HANDLE``."""
+    """The error of that name, in any case and with or without the API's prefix: ``ErrorInvalidPtx``, ``ERROR_INVALID_HANDLE``; also as some
+    programs shorten it: ``cudaErrInvalidValue``, ``CUDA_TOO_MANY_PEERS``."""
     plain = _plain(word)
-    return _by_name().get(plain) or _by_name().get("cuda" + plain)
+    written = [plain, f"cuda{plain}"]
+    if plain.startswith("cuda"):
+        written.append("cudaerror" + plain.removeprefix("cuda").removeprefix("err"))
+    return next((_by_name()[name] for name in written if name in _by_name()), None)
 
 
 def numbered(number: int) -> tuple[Error, ...]:

@@ -6,15 +6,19 @@ import msgspec
 
 import cuvet
 from cuvet.findings import Evidence, Tool
+from cuvet.knowledge.cases import Index
 from cuvet.knowledge.cause import Cause, Meaning
 from cuvet.knowledge.device_faults import DeviceFault
 from cuvet.knowledge.errors import Error, integer, named, numbered
 from cuvet.knowledge.logs import Log, Sighting
 from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import meanings_of
-from cuvet.knowledge.search import Match, cause_named, likely, rank, written
+from cuvet.knowledge.search import Match, cause_named, known, likely, rank, written
 
 SCHEMA = "cuvet-explanation/1"
+_LIKE = 0.5
+_MOST_CANDIDATES = 4
+_MOST_CHECKS = 3
 
 
 class ErrorText(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +42,20 @@ class Step(msgspec.Struct, frozen=True):
     shows: str
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """What a command ``shows`` if the ``cause`` is that of this id."""
+
+    shows: str
+    cause: str
+
+
+class Check(msgspec.Struct, frozen=True):
+    """A command that tells candidates apart."""
+
+    command: str
+    outcomes: tuple[Outcome, ...]
+
+
 class CauseText(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """The name of a rule (``cuvet rules``), or the id of a cause that no rule finds."""
@@ -50,12 +68,16 @@ class CauseText(msgspec.Struct, frozen=True, kw_only=True):
     score: int = 0
     signs: tuple[str, ...] = ()
     """What of the text spoke for it."""
+    like: str | None = None
+    """A public case of the cause that the text is like."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     tool: Tool
     asked: str
+    known: bool = True
+    """False if too little speaks for any cause. Then ``checks`` are what would tell."""
     errors: tuple[ErrorText, ...] = ()
     """If a number was asked for, the causes are those of the first."""
     sightings: tuple[Sighting, ...] = ()
@@ -65,15 +87,19 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[CauseText, ...] = ()
     more_causes: int = 0
     """How many less likely ones are left out."""
+    checks: tuple[Check, ...] = ()
 
 
 def explain_cause(id: str) -> Explanation | None:
     """The cause of this id, if there is one."""
     cause = cause_named(id)
-    return _explanation(id, (), [Match(cause, 0, ())], everything=True) if cause else None
+    found = _explanation(id, (), [Match(cause, 0, ())], everything=True) if cause else None
+    return msgspec.structs.replace(found, known=True) if found else None
 
 
-def explain_text(text: str, api: str | None = None, *, everything: bool = False) -> Explanation | None:
+def explain_text(
+    text: str, api: str | None = None, *, everything: bool = False, cases: Index | None = None
+) -> Explanation | None:
     """What the words mean: an error's name, number or message, and what was called. ``api`` narrows to its errors;
     ``everything`` tells every cause, not only the likely ones. Of a number, the causes are those of its first error: how usual a cause
     is says nothing about how usual the error is. None if nothing is known."""
@@ -85,17 +111,23 @@ def explain_text(text: str, api: str | None = None, *, everything: bool = False)
         errors = (exact,) if exact else errors_in(text)
     errors = tuple(error for error in errors if api is None or api in error.apis)
     meant = errors if number is None else errors[:1]
-    matches = rank(meant, calls_in(text), text) if errors or (number is None and api is None) else []
+    shown = "" if number is not None or named(text.strip()) else text
+    matches = rank(meant, calls_in(text), shown, cases) if errors or (number is None and api is None) else []
     return _explanation(text, errors, matches, everything) if errors or matches else None
 
 
 def explain_log(
-    name: str, log: Log, faults: tuple[DeviceFault, ...] = (), *, everything: bool = False
+    name: str,
+    log: Log,
+    faults: tuple[DeviceFault, ...] = (),
+    *,
+    everything: bool = False,
+    cases: Index | None = None,
 ) -> Explanation | None:
-    """The first error of the log and its causes, and the faults of kernels that it tells; None if there are none, and no cause speaks
-    from it."""
-    matches = rank(log.errors, log.calls, log.text)
-    if not (log.errors or matches or faults):
+    """The first error of the log and its causes, and the faults of kernels that it tells; None if there are none, no cause speaks from it,
+    or too little does and nothing tells of a failure."""
+    matches = rank(log.errors, log.calls, log.text, cases)
+    if not (log.errors or faults or (matches and (known(matches, ()) or log.fails))):
         return None
     found = _explanation(name, log.errors, matches, everything)
     return msgspec.structs.replace(found, sightings=log.sightings, faults=faults)
@@ -111,26 +143,29 @@ def meaning(error: Error) -> Meaning | None:
 
 
 def _explanation(asked: str, errors: Sequence[Error], matches: list[Match], everything: bool) -> Explanation:
-    told = matches if everything else likely(matches)
+    is_known = known(matches, errors)
+    told = matches if everything else likely(matches) if is_known else []
     return Explanation(
         tool=Tool(version=cuvet.__version__),
         asked=asked,
+        known=is_known,
         errors=tuple(map(_error, errors)),
         causes=tuple(_cause(written(match.cause), match) for match in told),
-        more_causes=len(matches) - len(told),
+        more_causes=len(matches) - len(told) if is_known else 0,
+        checks=() if is_known else _checks(matches),
     )
 
 
 def _error(error: Error) -> ErrorText:
-    known = meaning(error) or Meaning(text="")
+    means = meaning(error) or Meaning(text="")
     return ErrorText(
         title=error.title,
         apis=error.apis,
         names=error.names,
         numbers=dict(error.numbers),
-        meaning=known.text or None,
-        evidence=known.evidence,
-        beliefs=known.beliefs,
+        meaning=means.text or None,
+        evidence=means.evidence,
+        beliefs=means.beliefs,
     )
 
 
@@ -145,4 +180,22 @@ def _cause(cause: Cause, match: Match) -> CauseText:
         beliefs=cause.beliefs,
         score=match.score,
         signs=match.signs,
+        like=match.like.url if match.like and match.like.share >= _LIKE else None,
     )
+
+
+def _checks(matches: Sequence[Match]) -> tuple[Check, ...]:
+    """The commands that tell most of the first causes apart: those that several of them share, then those of the likelier."""
+    candidates = [written(match.cause) for match in matches[:_MOST_CANDIDATES]]
+    shows: dict[str, list[Outcome]] = {}
+    for cause in candidates:
+        for tell in cause.tell:
+            shows.setdefault(tell.command, []).append(Outcome(tell.shows, cause.id))
+    found = sorted(shows.items(), key=lambda item: -len(item[1]))
+    told: set[str] = set()
+    checks: list[Check] = []
+    for command, outcomes in found:
+        if len(checks) < _MOST_CHECKS and not told.issuperset(outcome.cause for outcome in outcomes):
+            told.update(outcome.cause for outcome in outcomes)
+            checks.append(Check(command, tuple(outcomes)))
+    return tuple(checks)

@@ -40,13 +40,18 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
 class Log(msgspec.Struct, frozen=True):
     """``sightings`` in the order of the log. ``errors`` and ``calls``: those of the first line with an error. ``text``: where the signs of
-    causes are looked for, the log if it is short, else what stands around its first error and every line that may matter. Of a log without
-    an error, only the lines that tell of a failure."""
+    causes are looked for, the log if it is short, else what stands around its first error and every line that may matter. Of a long log
+    without an error, only the lines that tell of a failure."""
 
     sightings: tuple[Sighting, ...]
     errors: tuple[Error, ...]
     calls: tuple[str, ...]
     text: str
+
+    @property
+    def fails(self) -> bool:
+        """Whether a line tells of a failure."""
+        return _FAILURE.search(self.text) is not None
 
 
 def read(data: bytes) -> Log:
@@ -72,10 +77,10 @@ def read(data: bytes) -> Log:
         if room > 0:
             suspects.append(line)
             room -= len(line)
-    if not first:
-        text = "\n".join(filter(_FAILURE.search, suspects))
-    elif len(data) <= _MOST_TEXT:
+    if len(data) <= _MOST_TEXT:
         text = data.decode("utf-8", "replace")
+    elif not first:
+        text = "\n".join(filter(_FAILURE.search, suspects))
     else:
         text = around.decode("utf-8", "replace") + "\n".join(suspects)
     calls = sightings[first[0].names[0]].calls if first else ()

@@ -83,6 +83,8 @@ _MESSAGES = {
 # What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, shells, and people.
 _OTHER_MESSAGES = {
     "no kernel image": "cudaErrorNoKernelImageForDevice",
+    "all CUDA-capable devices are busy or unavailable": "cudaErrorDevicesUnavailable",
+    "no CUDA-capable device is available": "cudaErrorNoDevice",
     "invalid handle": "CUDA_ERROR_INVALID_HANDLE",
     "illegal memory access": "cudaErrorIllegalAddress",
     "] assertion `": "cudaErrorAssert",
@@ -110,8 +112,10 @@ _COMMON = {
 _OTHERWISE = {
     "unknown error": re.compile(r"unknown error \(\d"),
     "invalid handle": re.compile("unable to load|cannot load symbol"),
+    "initialization error": re.compile("nvidia-container-cli"),
 }
-"""Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), and what cuDNN says of a library that it cannot load."""
+"""Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), what cuDNN says of a library that it cannot load, and what the
+NVIDIA Container Toolkit says of a driver that it does not find."""
 _OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|cu[A-Z]", re.I)
 _ORDINARY = (
     "CUDA_ERROR_NOT_READY",
@@ -121,9 +125,13 @@ _ORDINARY = (
 )
 """What a program that works gets as well."""
 
+_MOST_ASKED = 60
+"""A longer text is what a program printed: its numbers are CUDA's only if it speaks of CUDA."""
 _WORD = re.compile("[a-z]+")
-_NAME = re.compile(rf"\b(?:CUDA_|{'|'.join(STATUSES)}|cudaError|SIG|ERROR_|Error)[A-Za-z0-9_]+")
-_LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;:)])", re.I)
+_NAME = re.compile(
+    rf"\b(?:CUDA_|{'|'.join(STATUSES)}|cudaErr(?:or)?|(?:{'|'.join(PREFIXES)})Status|SIG|ERROR_|Error)[A-Za-z0-9_]+"
+)
+_LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;)]|:(?!\d))", re.I)
 _CODED = re.compile(
     rf"(?:\b(?:error|code|failure|status|result|returned|returning|err|rc|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,3}}?"
     rf"|\[(?=\d+\] call to)|unknown error \(){INTEGER}",
@@ -170,7 +178,8 @@ def errors_in(text: str) -> tuple[Error, ...]:
     for digits in _LEADING.findall(text):
         meant = _meant(value(digits), text)
         found += meant if not set(meant) & set(found) else []
-    return tuple(dict.fromkeys(found or _coded(text, _CODED)))
+    asked = len(text) <= _MOST_ASKED or _OF_CUDA.search(text)
+    return tuple(dict.fromkeys(found or (_coded(text, _CODED) if asked else ())))
 
 
 @lru_cache(maxsize=1024)  # logs repeat themselves

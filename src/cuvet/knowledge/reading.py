@@ -10,7 +10,9 @@ text of its own::
     documented: The nouveau drivers must be disabled before the driver is installed (CUDA Installation Guide for Linux)
     errors: CUDA_ERROR_NO_DEVICE 10, cudaErrorInsufficientDriver 10
     calls: cuInit
+    says: `driven by nouveau`
     words: `\\bnouveau\\b`, `blacklist(ed)?`
+    stages: machine, run
 
     ## event-other-context
     errors: CUDA_ERROR_INVALID_HANDLE 55
@@ -40,13 +42,15 @@ from typing import TypeVar
 from cuvet.fields import TextError, fields
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
+from cuvet.knowledge.situation import PLATFORMS, STAGES
 from cuvet.rules.evidence import KINDS, documented, evidence
 
 FOLDER = Path(__file__).parent
 
 _OWN = ("why", "fix", *KINDS)
 """What a rule says itself."""
-_CAUSE = ("tell", "errors", "calls", "words", "belief", "cases", *_OWN)
+_SIGNS = ("errors", "calls", "only_calls", "says", "words", "against", "stages", "platforms")
+_CAUSE = ("tell", *_SIGNS, "belief", "cases", *_OWN)
 _MEANING = ("says", "belief", *KINDS)
 _TELL = re.compile(r"`([^`]+)`: (.+)")
 _DESCRIBED = "the enumerator's description"
@@ -93,11 +97,7 @@ def _filled(value: str, names: dict[str, str]) -> str:
 
 def _cause(id: str, title: str, found: list[Field], names: dict[str, str]) -> Cause | RuleCause:
     _allow(found, _CAUSE if title else [name for name in _CAUSE if name not in _OWN])
-    signs = Signs(
-        errors=dict(map(_weight, _items(found, "errors"))),
-        calls=_items(found, "calls"),
-        words=tuple(word for value in _values(found, "words") for word in _words(value)),
-    )
+    signs = _signs(found, () if title else ("run",))
     tell, beliefs, cases = tuple(map(_tell, _values(found, "tell"))), _values(found, "belief"), _items(found, "cases")
     if not title:
         return RuleCause(id=id, tell=tell, signs=signs, beliefs=beliefs, cases=cases)
@@ -112,6 +112,31 @@ def _cause(id: str, title: str, found: list[Field], names: dict[str, str]) -> Ca
         beliefs=beliefs,
         cases=cases,
     )
+
+
+def _signs(found: list[Field], stages: tuple[str, ...]) -> Signs:
+    """``stages``: where the cause is seen, if it does not say so."""
+    only = _items(found, "only_calls")
+    return Signs(
+        errors=dict(map(_weight, _items(found, "errors"))),
+        calls=only or _items(found, "calls"),
+        words=_expressions(found, "words"),
+        says=_expressions(found, "says"),
+        against=_expressions(found, "against"),
+        only_calls=bool(only),
+        stages=_known(_items(found, "stages"), STAGES) or stages,
+        platforms=_known(_items(found, "platforms"), PLATFORMS),
+    )
+
+
+def _expressions(found: list[Field], wanted: str) -> tuple[str, ...]:
+    return tuple(word for value in _values(found, wanted) for word in _words(value))
+
+
+def _known(items: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
+    if other := [item for item in items if item not in known]:
+        raise ValueError(f"`{other[0]}` is none of {', '.join(known)}")
+    return items
 
 
 def _meaning(name: str, text: str, found: list[Field], names: dict[str, str]) -> tuple[str, Meaning]:

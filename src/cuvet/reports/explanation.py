@@ -21,35 +21,100 @@ SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
 _MOST_FAULTS = 3
 _MOST_LINE = 160
-_LABELS = {"how to tell": "cyan", "fix": "bold green", "wrong belief": "magenta"}
+LIKELY = 70
+"""Of the first causes with this score, five of six were right (docs/explain.md)."""
+_LABELS = {"how to tell": "cyan", "check": "cyan", "fix": "bold green", "wrong belief": "magenta"}
 _WIDTH = 100
 """Lines are no longer than this, in characters, where the terminal is wider."""
 
 
-def render(found: Explanation, output: Console) -> None:
-    """The errors, of a log where they are, then their causes. Of several causes, each in short; ``cuvet explain ID`` tells one in full.
+def render(found: Explanation, output: Console, *, everything: bool = False) -> None:
+    """The verdict in a line, then within a screen: how to tell, the fix and why; of other causes how to tell and the fix; what the errors
+    mean. ``everything``, and for a cause that was asked for by its id: all that is known.
 
-    If a number was asked for that several errors have, the others follow the causes of the first."""
+    If a number was asked for that several errors have, the causes are those of the first, and the others are named."""
+    if found.causes and not found.errors and not found.causes[0].score:
+        _cause(found.causes[0], "", output, alone=True, several=False)
+        return
+    _verdict(found, output)
     _log(found.sightings, output)
     _faults(found.faults, output)
+    if not found.known:
+        _checks(found, output)
+    elif everything:
+        _all(found, output)
+    else:
+        _in_short(found, output)
+    if _ambiguous(found):
+        _others(found, output)
+    if found.more_causes or (found.causes and not everything):
+        causes = (
+            f"{counted(found.more_causes, 'less likely cause')}, sources and all else"
+            if found.more_causes
+            else "all else"
+        )
+        show(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
+
+
+def _verdict(found: Explanation, output: Console) -> None:
+    """``line 4: CUDA_ERROR_NO_DEVICE; likely cause: There is a GPU, but the program sees none (device-none-visible)``."""
+    if not found.known:
+        show(
+            output, Text("not known to cuvet; what would tell:" if found.checks else "not known to cuvet", style="bold")
+        )
+        return
+    parts = []
+    if found.sightings:
+        parts.append(f"line {found.sightings[0].line:,}: {found.sightings[0].error}")
+    elif found.errors:
+        parts.append(f"{', '.join(found.errors[0].names)}: {_numbers(found.errors[0])}")
+    if found.causes:
+        cause = found.causes[0]
+        parts.append(f"{'likely' if cause.score >= LIKELY else 'possible'} cause: {cause.title} ({cause.id})")
+    if parts:
+        show(output, Text(printable("; ".join(parts)), style="bold"))
+
+
+def _in_short(found: Explanation, output: Console) -> None:
+    for number, cause in enumerate(found.causes):
+        if number:
+            show(output, Text("or: ", style="bold").append(printable(f"{cause.title} ({cause.id})"), style="default"))
+        _labelled("how to tell", f"{cause.tell[0].command} → {cause.tell[0].shows}", output)
+        _labelled("fix", cause.fix, output)
+        if not number:
+            _labelled("why", cause.why.replace("`", ""), output)
+            if cause.like:
+                _labelled("as in", cause.like, output)
+    for error in found.errors[:1] if _ambiguous(found) else found.errors:
+        if error.meaning:
+            _paragraph(f"{error.names[0]}: {_sentence(error.meaning)}", output)
+    _no_cause(found, output)
+
+
+def _all(found: Explanation, output: Console) -> None:
     ambiguous = _ambiguous(found)
     for error in found.errors[:1] if ambiguous else found.errors:
         _error(error, output, alone=ambiguous or len(found.errors) == 1)
-    if found.errors and found.causes:
-        in_full = f"; one in full: cuvet explain {found.causes[0].id}" if len(found.causes) > 1 else ""
-        show(output, Text("causes, the likeliest first", style="bold").append(in_full, style="not bold"))
+    if found.causes:
+        show(output, Text("causes, the likeliest first", style="bold"))
         output.print()
-    alone = len(found.causes) == 1
     for number, cause in enumerate(found.causes, 1):
         several = len(found.errors) > 1 and not ambiguous
-        _cause(cause, "" if alone and not found.errors else f"{number}. ", output, alone=alone, several=several)
+        _cause(cause, f"{number}. ", output, alone=len(found.causes) == 1, several=several)
+    _no_cause(found, output)
+
+
+def _no_cause(found: Explanation, output: Console) -> None:
     if not found.causes and any(set(error.numbers.values()) != {0} for error in found.errors):
         show(output, "no cause is known: cuvet run -- PROGRAM shows which call fails, and with what")
-    if ambiguous:
-        _others(found, output)
-    if found.more_causes:
-        causes = counted(found.more_causes, "less likely cause")
-        show(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
+
+
+def _checks(found: Explanation, output: Console) -> None:
+    """Commands, and for which cause each outcome speaks."""
+    for check in found.checks:
+        _labelled("check", check.command, output)
+        for outcome in check.outcomes:
+            _paragraph(f"   {outcome.shows} → {outcome.cause}", output)
 
 
 def _others(found: Explanation, output: Console) -> None:
@@ -76,7 +141,7 @@ def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
         label, style = ("then", STYLES["note"]) if number else ("first", STYLES["error"])
         times = f", {sighting.times:,} times" if sighting.times > 1 else ""
         line = Text(label, style=style).append(
-            f": line {sighting.line:,}: {sighting.error}{times}", style="default bold"
+            f": line {sighting.line:,}: {sighting.error}{_from(sighting)}{times}", style="default bold"
         )
         show(output, line)
         show(output, Text(f"   | {printable(sighting.text[:_MOST_LINE])}", style="dim"))
@@ -84,6 +149,11 @@ def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
         show(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
     if sightings:
         output.print()
+
+
+def _from(sighting: Sighting) -> str:
+    """The function that returned it."""
+    return f" from {sighting.calls[0]}" if sighting.calls else ""
 
 
 def _faults(faults: Sequence[DeviceFault], output: Console) -> None:

@@ -1,0 +1,51 @@
+"""Where a text comes from, as far as it shows: the stage at which something failed, and the platform.
+
+Both only exclude: a compiler's message has no cause that ends a running kernel, and what a shared object of Linux lacks is not on the
+``PATH`` of Windows. A text that shows nothing excludes nothing.
+"""
+
+import re
+from dataclasses import dataclass
+
+STAGES = ("build", "machine", "container", "run")
+"""``build``: compilers, linkers, CMake, packages that are built. ``machine``: drivers, kernel modules and their tools. ``container``: an
+engine that starts a container. ``run``: a program that runs, or loads what it needs."""
+PLATFORMS = ("linux", "windows", "wsl", "jetson")
+
+_STAGES = {
+    "build": r"\bnvcc( fatal|\s*:|.{0,40}\b(error|failed with))|\bcmake (error|warning)|cmakelists|\bcollect2\b|\bld: |/ld: "
+    r"|ptxas (fatal|error)|nvlink (fatal|error)|undefined reference|\.(cuh?|hpp|cpp|h)\(\d+\): (fatal |catastrophic )?error"
+    r"|\.(cuh?|hpp|cc|cpp|h):\d+:\d+: (fatal )?error|#error|make(\[\d+\])?: \*\*\*|failed building wheel"
+    r"|ninja: build stopped|nvcc: not found|\bbuilding nvcc|error msb\d+|unsupported gnu version|\blnk\d{4}\b|relocation truncated",
+    "machine": r"nvidia-smi has failed|\bnvrm:|\bdkms\b|\bmodprobe|\binsmod|kernel module|nvidia\.ko|secure boot|\bnvml\b"
+    r"|no devices were found",
+    "container": r"\bdocker: |error response from daemon|\boci runtime|nvidia-container-(cli|runtime)|\bpodman\b|\bcdi\b|containerd",
+}
+_PLATFORMS = {
+    "windows": r"\b[a-z]:\\|\.(dll|exe|pyd)\b|\bwinerror\b|\bwindows\b|\bmsvc\b|visual studio|\bwddm\b|\bmsb\d{4}\b",
+    "wsl": r"\bwsl2?\b|/usr/lib/wsl|microsoft-standard",
+    "jetson": r"\bjetson\b|\btegra\b|\bjetpack\b|\bl4t\b|\bxavier\b|\borin\b",
+    "linux": r"(?<![\w.])/(usr|home|opt|root|dev|var|lib|proc)/|\.so(\.\d+)*\b|\blinux\b|\bubuntu\b|\bdebian\b",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    stages: frozenset[str] = frozenset()
+    platforms: frozenset[str] = frozenset()
+
+    def excludes(self, stages: tuple[str, ...], platforms: tuple[str, ...]) -> bool:
+        """Whether the text shows a stage or a platform, and none of these; no names stand for all."""
+        return bool(
+            (stages and self.stages and self.stages.isdisjoint(stages))
+            or (platforms and self.platforms and self.platforms.isdisjoint(platforms))
+        )
+
+
+def situation(text: str, *, called: bool) -> Situation:
+    """What the text shows. ``called``: a function of CUDA failed, so that a program ran."""
+    stages = {name for name, pattern in _STAGES.items() if re.search(pattern, text, re.I)}
+    if called:
+        stages.add("run")
+    platforms = {name for name, pattern in _PLATFORMS.items() if re.search(pattern, text, re.I)}
+    return Situation(frozenset(stages), frozenset(platforms | ({"linux"} if "jetson" in platforms else set())))
