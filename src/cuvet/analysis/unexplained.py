@@ -18,6 +18,9 @@ MOST_TOLD = 20
 MOST_LOOKED_UP = 200
 """Places of the program's own code; several may be one line."""
 
+_WITHIN = 3
+"""Nothing but the error and the call is known, so a cause with less than a third of the first's score is not told."""
+
 
 @dataclass(slots=True)
 class Failed:
@@ -110,7 +113,7 @@ def likely_causes(api: str, status: int) -> tuple[LikelyCause, ...]:
     error = named(status_name(api_of(api), status))
     ranked = rank([error], [api], "") if error is not None else []
     concerned = [each for each in ranked if not each.cause.signs.calls or {*each.signs} & {*each.cause.signs.calls}]
-    found = likely([each for each in concerned if isinstance(each.cause, Cause)])
+    found = likely([each for each in concerned if isinstance(each.cause, Cause)], _WITHIN)
     return tuple(
         LikelyCause(cause=each.cause.id, title=each.cause.title) for each in found if isinstance(each.cause, Cause)
     )

@@ -141,9 +141,9 @@ def known(matches: Sequence[Match], errors: Sequence[Error]) -> bool:
     return bool(errors or (matches and matches[0].score >= LEAST))
 
 
-def likely(ranked: list[Match]) -> list[Match]:
-    """Those that are told unless all are asked for."""
-    return [one for one in ranked[:MOST_CAUSES] if MUCH_LESS * one.score >= ranked[0].score]
+def likely(ranked: list[Match], within: int = MUCH_LESS) -> list[Match]:
+    """Those that are told unless all are asked for: of the first few, those whose score is at least that part of the first's."""
+    return [one for one in ranked[:MOST_CAUSES] if within * one.score >= ranked[0].score]
 
 
 def _usual(signs: Signs) -> int:
