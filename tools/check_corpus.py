@@ -402,17 +402,23 @@ class Outcome(NamedTuple):
     row: dict[str, Any]
     before: tuple[str, ...]
     after: tuple[str, ...]
+    severity: str
+    """The worst of those before; empty if there are none."""
+    correct: tuple[Found, ...]
+    """All that is said of the files after the commit."""
 
 
-def outcome(root: Path, row: dict[str, Any]) -> Outcome:
-    before, after = (check(root / "bugfixes" / row["id"] / side, jobs=1).findings for side in ("before", "after"))
+def outcome(folder: Path, row: dict[str, Any]) -> Outcome:
+    """Check ``folder/before`` and ``folder/after``."""
+    before, after = (check(folder / side, jobs=1).findings for side in ("before", "after"))
     places = {(row["paths"][0], line + near) for line in row["lines"] for near in (-1, 0, 1)}
     said = {finding.key() for finding in after}
     about = re.compile(ABOUT[row["kind"]])
     there = [finding for finding in before if finding.places() & places and about.search(finding.rule)]
-    found = dict.fromkeys(finding.rule for finding in there if finding.key() not in said)
+    found = [finding for finding in there if finding.key() not in said]
     still = dict.fromkeys(finding.rule for finding in there if finding.key() in said)
-    return Outcome(row, tuple(found), tuple(still))
+    worst = min((finding.severity for finding in found), key=SEVERITIES.index, default="")
+    return Outcome(row, tuple(dict.fromkeys(f.rule for f in found)), tuple(still), worst, tuple(after))
 
 
 def bugfixes_page(outcomes: Sequence[Outcome]) -> str:
@@ -502,7 +508,7 @@ def main() -> int:
         print_to_judge(args.folder, corpus)
         return 0
     (DOCS / "check-corpus.md").write_text(corpus_page(corpus, args.jobs), encoding="utf-8")
-    outcomes = [outcome(args.folder, row) for row in bugfixes()]
+    outcomes = [outcome(args.folder / "bugfixes" / row["id"], row) for row in bugfixes()]
     (DOCS / "check-bugfixes.md").write_text(bugfixes_page(outcomes), encoding="utf-8")
     return 0
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import subprocess
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -74,6 +76,91 @@ def test_bugfix_commits_are_complete() -> None:
         assert row["line"] in row["lines"]
         assert row["what"] and row["needs"] and row["kind"]
         assert not any(PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts for path in row["paths"])
+
+
+def test_the_ground_is_split_by_repository_and_unknown() -> None:
+    looks = json.loads((HERE / "first_look.json").read_text(encoding="utf-8"))
+    corpus = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))
+    known = {row["repo"].lower() for row in rows("bugfixes.jsonl")}
+    known |= {row["repository"].lower() for row in (*corpus, *(row for look in looks for row in look["repositories"]))}
+    names: list[str] = []
+    for part, rests in (("learn", (0, 1)), ("try", (2,)), ("sealed", (3,))):
+        for row in rows(f"ground/{part}.jsonl"):
+            names.append(row["id"])
+            repository = row["repo"].lower()
+            assert repository not in known
+            assert int(hashlib.sha256(repository.encode()).hexdigest(), 16) % 4 in rests
+            assert COMMIT.fullmatch(row["commit"]) and COMMIT.fullmatch(row["parent"])
+            assert row["scope"] in ("function", "class", "program")
+            assert row["line"] in row["lines"] and row["what"]
+            assert row["paths"] and not any(
+                PurePosixPath(p).is_absolute() or ".." in PurePosixPath(p).parts for p in row["paths"]
+            )
+    assert len(set(names)) == len(names)
+
+
+def test_kinds_of_the_ground_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE.parents[2] / "tools"))
+    about = import_module("check_corpus").ABOUT
+    assert {row["kind"] for part in ("learn", "try", "sealed") for row in rows(f"ground/{part}.jsonl")} <= set(about)
+
+
+def test_a_commit_of_the_ground_is_taken_out_of_git_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(HERE.parents[2] / "tools"))
+    ground = import_module("check_ground")
+    git = tmp_path / "git" / "someone+something"
+
+    def run(*arguments: str) -> str:
+        name = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost", "-c", "commit.gpgsign=false")
+        done = subprocess.run(("git", "-C", str(git), *name, *arguments), check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git.mkdir(parents=True)
+    run("init", "--quiet")
+    made = "void f() {\n    float *p;\n    cudaMalloc(&p, 4);\n"
+    for text in (made + "}\n", made + "    cudaFree(p);\n}\n"):
+        (git / "a.cu").write_text("#include <cuda_runtime.h>\n" + text, encoding="utf-8")
+        run("add", "a.cu")
+        run("commit", "--quiet", "--message", "a")
+    row = {
+        "id": "one",
+        "repo": "someone/something",
+        "commit": run("rev-parse", "HEAD"),
+        "parent": run("rev-parse", "HEAD^"),
+    }
+    row |= {"paths": ["a.cu"], "line": 4, "lines": [4], "kind": "leak", "scope": "function", "what": "p is never freed"}
+    monkeypatch.setattr(ground, "rows", lambda part: [row])
+    monkeypatch.setattr(
+        "sys.argv", ["check_ground", "learn", str(tmp_path / "files"), "--from", str(tmp_path / "git"), "--missed"]
+    )
+    assert ground.main() == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "\tcommits\tfound\terror\twarning\tnote",
+        *(f"{name}\t1\t1\t0\t1\t0" for name in ("all", "function", "leak")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "before", "after", "likely"),
+    [
+        ("Fix leak of the buffer", "", "    cudaFree(p);\n", True),
+        ("Fix leak of the buffer", "", "    free(p);\n", False),
+        ("Fix leak of the buffer", "", "    // cudaFree(p);\n", False),
+        ("Speed up the loop", "", "    cudaFree(p);\n", False),
+        ("Fix missing synchronization", "", "    cudaStreamSynchronize(s);\n", True),
+    ],
+)
+def test_miner_names_commits_that_say_and_do_it(
+    message: str, before: str, after: str, likely: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(HERE.parents[2] / "tools"))
+    mine = import_module("mine_bugfixes")
+    lines = "".join(f"-{line}\n" for line in before.splitlines()) + "".join(f"+{line}\n" for line in after.splitlines())
+    score, paths = mine.changed(f"diff --git a/a.cu b/a.cu\n--- a/a.cu\n+++ b/a.cu\n@@ -1,0 +1 @@\n{lines}")
+    assert (mine.said(message) >= mine.ENOUGH and score > 0 and paths == ["a.cu"]) is likely
 
 
 def test_judgements_are_of_the_pinned_commits() -> None:
