@@ -144,6 +144,9 @@ def test_messages_are_those_of_the_runtime() -> None:
         ("CUDA error 48", ["CUDA_ERROR_NO_BINARY_FOR_GPU"]),
         ("segfault in cuModuleLoadData", ["SIGSEGV"]),
         ("exit code 139", ["SIGSEGV"]),
+        ("./solver: exit code 139", ["SIGSEGV"]),
+        ("RuntimeError: out of memory", ["CUDA_ERROR_OUT_OF_MEMORY"]),
+        ("kernel launch failed with error 700", ["CUDA_ERROR_ILLEGAL_ADDRESS"]),
         ("CUDNN_STATUS_ALLOC_FAILED", ["CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"]),
     ],
 )
@@ -164,6 +167,14 @@ def test_errors_are_found_in_words(text: str, expected: list[str]) -> None:
         "error 400.5",
         "returned 0",
         "Unable to load any of {libcudnn_ops.so.9} Invalid handle. Cannot load symbol cudnnCreateTensorDescriptor",
+        "0/5 nodes are available: 5 Insufficient nvidia.com/gpu",
+        "the job failed with code 4",
+        "HTTP error 700",
+        "make: *** [Makefile:12: all] Error 2",
+        "process exited with code 1",
+        "ncurses initialization error",
+        "chmod: changing permissions: Operation not permitted",
+        "tar: out of memory",
     ],
 )
 def test_words_that_are_no_error(text: str) -> None:

@@ -116,7 +116,7 @@ _OTHERWISE = {
 }
 """Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), what cuDNN says of a library that it cannot load, and what the
 NVIDIA Container Toolkit says of a driver that it does not find."""
-_OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|cu[A-Z]", re.I)
+_OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|(?-i:cu[A-Z])", re.I)
 _ORDINARY = (
     "CUDA_ERROR_NOT_READY",
     "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
@@ -125,8 +125,16 @@ _ORDINARY = (
 )
 """What a program that works gets as well."""
 
-_MOST_ASKED = 60
-"""A longer text is what a program printed: its numbers are CUDA's only if it speaks of CUDA."""
+_OF_GPUS = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia(?!\\.com)|(?<!/)gpu|(?-i:cu[A-Z])|kernel launch", re.I)
+"""Not Kubernetes' nvidia.com/gpu, of which there are numbers that are no errors."""
+_LISTED = re.compile(r"\W*\d{3}/")
+"""How people list errors: 218/200 on cached PTX."""
+_OF_NOBODY = frozenset(
+    "a after an and api at by call called code codes context device driver err error errors exception fail failed failing fails failure from get "
+    "got handle handles hex i in is it kernel launch memory my number of on or rc result return returned returning returns runtime runtimeerror status "
+    "stream the to unhandled was with x".split()
+)
+"""Words that do not say whose error it is: a text of such words asks for CUDA's."""
 _WORD = re.compile("[a-z]+")
 _NAME = re.compile(
     rf"\b(?:CUDA_|{'|'.join(STATUSES)}|cudaErr(?:or)?|(?:{'|'.join(PREFIXES)})Status|SIG|ERROR_|Error)[A-Za-z0-9_]+"
@@ -174,12 +182,25 @@ def calls_in(text: str) -> tuple[str, ...]:
 
 def errors_in(text: str) -> tuple[Error, ...]:
     """The errors that someone means by these words: names, messages, and numbers as the text begins with them or calls them errors."""
-    found = _said(text, everyday=True)
+    of_gpus = bool(_OF_GPUS.search(text) or _LISTED.match(text))
+    found = _said(text, everyday=of_gpus or _is_of_nobody(_without_messages(text)))
+    if not (of_gpus or found or _is_of_nobody(text)):
+        return tuple(dict.fromkeys(_exited(text)))
     for digits in _LEADING.findall(text):
         meant = _meant(value(digits), text)
         found += meant if not set(meant) & set(found) else []
-    asked = len(text) <= _MOST_ASKED or _OF_CUDA.search(text)
-    return tuple(dict.fromkeys(found or (_coded(text, _CODED) if asked else ())))
+    return tuple(dict.fromkeys(found or _coded(text, _CODED)))
+
+
+def _is_of_nobody(text: str) -> bool:
+    return _OF_NOBODY.issuperset(_WORD.findall(text.lower()))
+
+
+def _without_messages(text: str) -> str:
+    lower = text.lower()
+    for message, _ in _messages_in(lower):
+        lower = lower.replace(message, " ")
+    return lower
 
 
 @lru_cache(maxsize=1024)  # logs repeat themselves
@@ -206,8 +227,11 @@ def _said(text: str, everyday: bool) -> list[Error]:
 
 def _coded(text: str, pattern: re.Pattern[str]) -> list[Error]:
     """By number, as the pattern finds it, or as the exit code of a process."""
-    found = [error for digits in pattern.findall(text) for error in _meant(value(digits), text)]
-    return found or [error for digits in _EXIT.findall(text) if (error := signalled(value(digits)))]
+    return [error for digits in pattern.findall(text) for error in _meant(value(digits), text)] or _exited(text)
+
+
+def _exited(text: str) -> list[Error]:
+    return [error for digits in _EXIT.findall(text) if (error := signalled(value(digits)))]
 
 
 def _meant(number: int, text: str) -> list[Error]:
