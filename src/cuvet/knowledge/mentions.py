@@ -130,9 +130,9 @@ _OF_GPUS = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia(?!\\.com)|(?<!/)
 _LISTED = re.compile(r"\W*\d{3}/")
 """How people list errors: 218/200 on cached PTX."""
 _OF_NOBODY = frozenset(
-    "a after an and api at by call called code codes context device driver err error errors exception fail failed failing fails failure from get "
-    "got handle handles hex i in is it kernel launch memory my number of on or rc result return returned returning returns runtime runtimeerror status "
-    "stream the to unhandled was with x".split()
+    "a after an and api at by call called code codes context device driver err error errors exception fail failed failing fails "
+    "failure from get got handle handles hex i in is it kernel launch memory my number of on or rc result return returned returning "
+    "returns runtime runtimeerror status stream the to unhandled was with x".split()
 )
 """Words that do not say whose error it is: a text of such words asks for CUDA's."""
 _WORD = re.compile("[a-z]+")
