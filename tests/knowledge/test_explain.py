@@ -16,6 +16,7 @@ import pytest
 from cuvet import CuvetError
 from cuvet.cli import main
 from cuvet.commands import explain
+from cuvet.knowledge import logs
 from cuvet.knowledge.explanation import Explanation
 from cuvet.knowledge.search import MOST_CAUSES
 from cuvet.reports.explanation import SCHEMA_FILE
@@ -274,6 +275,15 @@ def test_bytes_that_are_no_text_are_read(capsys: pytest.CaptureFixture[str]) -> 
 def test_an_unreadable_log_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(CuvetError, match="Is a directory"):
         explain._content(str(tmp_path))
+
+
+def test_standard_input_is_read_to_its_end() -> None:
+    """The program that writes the log goes on, however much it writes."""
+    pieces = (logs.MOST_BYTES >> 16) + 64
+    producer = f"import os; print('CUDA error 400', flush=True); [os.write(1, b'x' * 65536) for _ in range({pieces})]; os.write(2, b'end')"
+    command = f'{sys.executable} -c "{producer}" | {sys.executable} -m cuvet explain -'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "end")
 
 
 def test_the_example_of_the_help_works() -> None:

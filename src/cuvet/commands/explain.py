@@ -124,7 +124,10 @@ def _content(words: str) -> bytes:
     from cuvet.knowledge.logs import MOST_BYTES
 
     if words == "-":
-        return sys.stdin.buffer.read(MOST_BYTES)
+        content = sys.stdin.buffer.read(MOST_BYTES)
+        while sys.stdin.buffer.read(1 << 20):  # else the program that writes it dies of SIGPIPE
+            pass
+        return content
     if "\n" in words:
         return os.fsencode(words)
     try:
