@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,12 +227,36 @@ def test_fuzzed_words_are_explained_or_not(text: str) -> None:
     explain_text(f"cuda error {text}", "driver")
 
 
-def test_of_a_huge_log_the_beginning_is_read() -> None:
+def test_of_many_lines_that_may_matter_the_first_are_read() -> None:
     line = b"cudaMalloc failed: error 2 in a line of some ordinary length, as programs print them\n"
     lines = logs.read(line * 30_000)
     assert [(sighting.error, sighting.times) for sighting in lines.sightings] == [("CUDA_ERROR_OUT_OF_MEMORY", 20_000)]
-    quiet = b"step 1: loss 0.5\n" * (logs.MOST_BYTES // 17)
-    assert logs.read(quiet + line).sightings == ()
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["fits", "too long"])
+def test_of_a_huge_log_beginning_and_end_are_read(long: bool) -> None:
+    first, last = b"cudaMalloc failed: error 2\n", b"cudaEventRecord failed: error 400\n"
+    room = logs.MOST_BYTES - len(first) - len(last)
+    steps = room // 17 + 100_000 * long
+    excerpt = logs.excerpt(io.BytesIO(first + b"step 1: loss 0.5\n" * steps + last))
+    assert [(one.error, excerpt.line(one.line)) for one in logs.read(excerpt.data).sightings] == [
+        ("CUDA_ERROR_OUT_OF_MEMORY", 1),
+        ("CUDA_ERROR_INVALID_HANDLE", steps + 2),
+    ]
+    assert len(excerpt.data) <= logs.MOST_BYTES
+    assert set(excerpt.data.splitlines(keepends=True)) == {first, b"step 1: loss 0.5\n", last}
+    assert (excerpt.size > 0) == long
+    assert excerpt.size + len(excerpt.data) == len(first) + 17 * steps + len(last)
+
+
+@given(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=60).map(b"".join))
+def test_each_line_of_an_excerpt_has_its_number(log: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "MOST_BYTES", 16)
+        excerpt = logs.excerpt(io.BytesIO(log))
+    lines = log.split(b"\n")
+    for number, line in enumerate(excerpt.data.split(b"\n"), 1):
+        assert line in lines[excerpt.line(number) - 1]
 
 
 def test_a_number_is_looked_up_and_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import msgspec
 
 from cuvet import CuvetError, arguments, reports
 from cuvet.knowledge import APIS
 from cuvet.numeric import import_numpy
-from cuvet.printable import valid
+from cuvet.printable import printable, valid
 from cuvet.reports import Document
 from cuvet.rules import rule_called, rule_names
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from cuvet.knowledge.device_faults import DeviceFault
     from cuvet.knowledge.explanation import Explanation
+    from cuvet.knowledge.logs import Excerpt, Sighting
     from cuvet.rules.rule import Rule
 
+_Found = TypeVar("_Found", "DeviceFault", "Sighting")
 _MOST_LOOKED_UP = 5
 """Addresses of a log: each is a walk through the recording."""
 _ELF = b"\x7fELF"
@@ -81,12 +84,17 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
     if words == "-" or "\n" in words or _is_log(words):
         name = "-" if "\n" in words else valid(words)
         content = _content(words)
-        if content.startswith(_ELF):
+        if content.data.startswith(_ELF):
             raise CuvetError(
                 f"{name} is a binary: cuvet who FILE DIR reads a GPU core dump, cuvet inspect FILE device code"
             )
-        faults = _looked_up(device_faults.faults_in(content), args.recording)
-        found = explanation.explain_log(name, logs.read(content), faults, everything=args.all)
+        if content.size:
+            left_out = f"{content.size:,} bytes after line {content.before:,} were not looked at"
+            print(f"cuvet: {printable(name)}: {left_out}, the log is too long", file=sys.stderr)
+        faults = _looked_up(_placed(device_faults.faults_in(content.data), content), args.recording)
+        log = logs.read(content.data)
+        log = msgspec.structs.replace(log, sightings=_placed(log.sightings, content))
+        found = explanation.explain_log(name, log, faults, everything=args.all)
         if found is None:
             raise CuvetError(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
         return found
@@ -97,6 +105,11 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
     if found is None or (not found.errors and _nearest(words, 0.8)) or (not found.known and " " not in words):
         raise CuvetError(_unknown(words, args.api))
     return found
+
+
+def _placed(found: tuple[_Found, ...], content: Excerpt) -> tuple[_Found, ...]:
+    """With the numbers that their lines have in the log."""
+    return tuple(msgspec.structs.replace(each, line=content.line(each.line)) for each in found)
 
 
 def _looked_up(faults: tuple[DeviceFault, ...], recording: Path | None) -> tuple[DeviceFault, ...]:
@@ -120,19 +133,18 @@ def _is_log(word: str) -> bool:
     return integer(word) is None and named(word) is None and is_there(word)
 
 
-def _content(words: str) -> bytes:
-    from cuvet.knowledge.logs import MOST_BYTES
+def _content(words: str) -> Excerpt:
+    """Standard input is read to its end, else its writer dies of SIGPIPE; of a device, which may have no end, the beginning."""
+    from cuvet.knowledge.logs import MOST_BYTES, Excerpt, excerpt
 
-    if words == "-":
-        content = sys.stdin.buffer.read(MOST_BYTES)
-        while sys.stdin.buffer.read(1 << 20):  # else the program that writes it dies of SIGPIPE
-            pass
-        return content
     if "\n" in words:
-        return os.fsencode(words)
+        return Excerpt(data=os.fsencode(words))
     try:
+        if words == "-":
+            return excerpt(sys.stdin.buffer)
         with open(words, "rb") as file:
-            return file.read(MOST_BYTES)
+            is_device = stat.S_ISCHR(os.fstat(file.fileno()).st_mode)
+            return Excerpt(data=file.read(MOST_BYTES)) if is_device else excerpt(file)
     except OSError as error:
         raise CuvetError(f"cannot read {valid(words)}: {error.strerror}") from error
 

@@ -6,6 +6,7 @@ lines of a log are in the order of time, so the first error is the one to explai
 
 import re
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import msgspec
 
@@ -14,7 +15,7 @@ from cuvet.knowledge.errors import Error
 from cuvet.knowledge.mentions import calls_in, errors_on
 
 MOST_BYTES = 16 << 20
-"""Of a longer log, the rest is not read."""
+"""Of a longer log, half of it from the beginning and half from the end are looked at."""
 _MOST_LINE = 4096
 _MOST_LINES = 20_000
 _MOST_TEXT = 32 << 10
@@ -26,6 +27,19 @@ _SUSPECT = re.compile(
 _FAILURE = re.compile(
     r"\b(?:error|fail\w*|could not|cannot|can't|unable|not found|missing|mismatch\w*|denied|no such|but)\b", re.I
 )
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """Beginning and end of a log, in whole lines: ``before`` lines, then the ``lines`` and ``size`` bytes that were left out."""
+
+    data: bytes
+    before: int = 0
+    lines: int = 0
+    size: int = 0
+
+    def line(self, number: int) -> int:
+        """The number in the log of a line of ``data``, both from 1."""
+        return number + self.lines if number > self.before else number
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,9 +68,29 @@ class Log(msgspec.Struct, frozen=True):
         return _FAILURE.search(self.text) is not None
 
 
+def excerpt(file: BinaryIO) -> Excerpt:
+    """Reads to the end of the file, and keeps ``MOST_BYTES`` of it."""
+    half = MOST_BYTES // 2
+    head, tail = file.read(half), b""
+    size = lines = 0
+    while piece := file.read(half):
+        tail += piece
+        over = max(0, len(tail) - half)
+        size, lines = size + over, lines + tail.count(b"\n", 0, over)
+        tail = tail[over:]
+    if not size:
+        return Excerpt(data=head + tail)
+    end, start = head.rfind(b"\n"), tail.find(b"\n") + 1  # a line longer than half stays cut
+    end = end if end >= 0 else half
+    data = head[:end]
+    before = data.count(b"\n") + 1
+    all_before = head.count(b"\n") + lines + tail.count(b"\n", 0, start)
+    size += half - min(end + 1, half) + start
+    return Excerpt(data=data + b"\n" + tail[start:], before=before, lines=all_before - before, size=size)
+
+
 def read(data: bytes) -> Log:
-    """The errors of a log; of more than ``MOST_BYTES``, of its beginning."""
-    data = data[:MOST_BYTES]
+    """The errors of a log."""
     sightings: dict[str, Sighting] = {}
     first: tuple[Error, ...] = ()
     around = b""
