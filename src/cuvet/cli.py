@@ -2,10 +2,12 @@
 
 import argparse
 import atexit
+import codecs
 import difflib
 import errno
 import gc
 import importlib
+import io
 import os
 import re
 import signal
@@ -14,7 +16,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
 from cuvet import CuvetError, __version__
-from cuvet.printable import printable
+from cuvet.printable import escaped_for_encoding, printable
 
 COMMANDS = ("run", "analyze", "who", "check", "inspect", "doctor", "rules", "explain", "completion")
 
@@ -117,6 +119,14 @@ def occupy_standard_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
+def escape_what_has_no_encoding() -> None:
+    """Lets stdout and stderr take any text, whatever the encoding of the locale or ``PYTHONIOENCODING`` has."""
+    codecs.register_error("cuvet", escaped_for_encoding)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="cuvet")
+
+
 def _unable(error: OSError) -> str:
     """What could not be done, in a line."""
     if error.filename:
@@ -130,6 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(COLLECTION)
     atexit.register(gc.freeze)  # else Python searches all for cycles when it ends
     occupy_standard_streams()
+    escape_what_has_no_encoding()
     try:
         args = parse(sys.argv[1:] if argv is None else argv)
         code = cast(int, args.run(args))

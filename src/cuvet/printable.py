@@ -30,6 +30,13 @@ def printable_json(document: str) -> str:
     return _IN_JSON.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], document)
 
 
+def escaped_for_encoding(error: UnicodeError) -> tuple[str, int]:
+    """For ``codecs.register_error``: what an encoding does not have as ``\\uXXXX``, which JSON reads too."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
 def valid(path: str | os.PathLike[str]) -> str:
     """A path with an escape for each byte that is not UTF-8, so that any report can hold it."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -80,6 +80,23 @@ def test_output_that_cannot_be_written_is_one_line(arguments: str) -> None:
     assert unread.stderr == ""
 
 
+@pytest.mark.parametrize("encoding", ["latin1", "ascii", "ascii:strict"])
+def test_what_the_encoding_does_not_have_is_escaped(encoding: str) -> None:
+    plain = cuvet_process("explain", "400", PYTHONIOENCODING=encoding)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert "cudaErrorInvalidResourceHandle" in plain.stdout and " \\u2192 " in plain.stdout
+    words = "cudaErrorInvalidValue → 😀"
+    found = cuvet_process("explain", "--format", "json", words, PYTHONIOENCODING=encoding)
+    assert (found.returncode, json.loads(found.stdout)["asked"]) == (0, words)
+    unknown = cuvet_process("explain", "→😀", PYTHONIOENCODING=encoding)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert unknown.stderr.startswith("cuvet: no error, cause or rule is called \\u2192\\ud83d\\ude00")
+
+
+def test_what_the_encoding_has_is_written_as_it_is() -> None:
+    assert " → " in cuvet_process("explain", "400", PYTHONIOENCODING="utf-8").stdout
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example_and_the_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
