@@ -4,7 +4,10 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
 from cuvet.cli import COMMANDS
+from cuvet.commands import explain
 from cuvet.rules import all_rules
 from cuvet.rules.evidence import evidence_of
 from cuvet.rules.headings import sections
@@ -39,3 +42,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [command for command in COMMANDS if f"`cuvet {command}" in readme] == list(COMMANDS)
+
+
+@pytest.mark.parametrize(("code", "meaning"), [(0, "it is explained"), (2, "nothing is known about it")])
+def test_the_readme_s_exit_codes_of_explain_are_those_of_its_help(code: int, meaning: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {code} \|.*", readme, re.M)
+    assert f"`explain`: {meaning}" in row
+    assert f"{code} {meaning}" in explain.EPILOG
