@@ -51,7 +51,8 @@ bool holds(Thread* thread, const Deadly& deadly, uint64_t word) {
 uint32_t status_after(const Deadly& deadly, uint64_t root_state) {
     const Kind root = kind_of(root_state);
     if (root == Kind::CONTEXT && root_state & RESET) return deadly.reset;
-    if (root == Kind::GREEN_CONTEXT && !(root_state & RESET)) return SUCCESS;
+    const bool is_shared = deadly.kind != Kind::CONTEXT;  // with the primary context
+    if (root == Kind::GREEN_CONTEXT && is_shared && !(root_state & RESET)) return SUCCESS;
     return deadly.root == root ? deadly.with_root : SUCCESS;
 }
 

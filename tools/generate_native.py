@@ -555,6 +555,8 @@ def deadly(entry_point: EntryPoint, role: Role, number: int, kind: Kind, place: 
         elif dies(outcomes) and kind is role.kind:
             name = "nowhere" if issubclass(rule, NeverCreated) else "ended"
             statuses[name] = status_instead(entry_point, kind, outcomes)
+            if issubclass(rule, UseAfterDestroy) and rule.roots:
+                (root,), statuses["with_root"] = rule.roots, statuses[name]
         if issubclass(rule, NeverCreated) and kind is role.kind:
             kills = [each for each, ends in rule.mistaken.items() if dies(ends)]
             if kills:

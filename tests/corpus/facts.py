@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 FACTS = ROOT / "src" / "cuvet" / "knowledge" / "facts" / "h200-driver580-cuda13.jsonl"
 MORE_FACTS = FACTS.with_name("h200x2-driver580-cuda13-2026-11-21.jsonl")
 LATEST_FACTS = FACTS.with_name("h200-driver580-cuda13-2026-11-21.jsonl")
+OF_ENDED_CONTEXTS = FACTS.with_name("h200-driver580-cuda13-2026-11-24.jsonl")
 CACHE = ROOT / ".cache" / "programs"
 
 PRELUDE = r"""
@@ -102,7 +103,7 @@ def facts(file: Path = FACTS) -> tuple[Fact, ...]:
 def all_facts() -> tuple[Fact, ...]:
     """Those of every file that the emulated device is to answer as the hardware did."""
     latest = (fact for fact in facts(LATEST_FACTS) if fact.id in EXPECTED or not fact.id.startswith(NOT_YET))
-    return (*facts(), *facts(MORE_FACTS), *latest)
+    return (*facts(), *facts(MORE_FACTS), *latest, *facts(OF_ENDED_CONTEXTS))
 
 
 def source(programs: Iterable[Fact]) -> str:

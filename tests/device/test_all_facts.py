@@ -19,11 +19,16 @@ MAY_END: dict[str, tuple[tuple[int, ...], int | None]] = {
     "stream_handle_of_event": ((0, 0, 709), 11),
     "stream_reissued_handle": ((0, 0, 0, 400), None),
     "sticky_then_calls": ((700, 700, 700, 700, 700, 700, 700, 700, 0, 400), None),
+    "reset_then_event_query": ((0, 0, 201), None),
+    "reset_then_event_recorded_query": ((0, 0, 0, 201), None),
+    "reset_then_event_query_after_stream": ((0, 0, 0, 201), None),
+    "reset_then_event_synchronize": ((0, 0, 201), None),
+    "reset_then_event_elapsed": ((0, 0, 0, 0, 0, 201), None),
 }
-"""Undefined: a stream from before a reset was measured to give 201, 400 or SIGSEGV; unmapped memory can be registered where the
-driver, which starts in that call, happens to map something; a stream that is given as a context is accepted, and the next call dies;
-a variable that was never written was not NULL. The emulated device
-issues a stream's handle again only when it has few others, so that its use is found."""
+"""Undefined: a stream from before a reset was measured to give 201, 400 or SIGSEGV, an event 201, 709 or SIGSEGV; unmapped memory can be
+registered where the driver, which starts in that call, happens to map something; a stream that is given as a context is accepted, and
+the next call dies; a variable that was never written was not NULL. The emulated device issues a stream's handle again only when it has
+few others, so that its use is found."""
 FOUND_HERE = {
     "stream_reissued_handle": ("stream-use-after-destroy",),
     "stream_handle_of_event": ("context-never-created", "event-never-created"),

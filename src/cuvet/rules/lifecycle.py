@@ -156,24 +156,27 @@ class LifeRule(CallRule):
 
 
 def _ended_by_calls(
-    call: Call, model: ModelView, kinds: Iterable[Kind], verbs: frozenset[Verb]
+    call: Call, model: ModelView, kinds: Iterable[Kind], verbs: frozenset[Verb], roots: frozenset[Kind] = frozenset()
 ) -> Iterator[tuple[Named, Object, str]]:
-    """Objects that the call names and that an earlier call on themselves ended, with the word for how."""
+    """Objects that the call names and that an earlier call ended, on themselves or on what they are of, with the word for how."""
     for use in named_among(call, model, kinds, verbs):
         dead = use.object
-        if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
+        if dead is None or dead.destroyed_by is None:
+            continue
+        if dead.killed_by is None or dead.killed_by.kind in roots:
             yield use, dead, ending(dead.destroyed_by)
 
 
 class UseAfterDestroy(LifeRule):
-    """A call names an object that an earlier call destroyed."""
+    """A call names an object that an earlier call destroyed, or with it the object of a kind in ``roots`` that it is of."""
 
     in_source = True
     verbs = USES
+    roots: ClassVar[frozenset[Kind]] = frozenset()
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Violations:
-        for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
+        for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES, cls.roots):
             yield cls.violation(call, use, f"{dead.name} was {how} before this call")
 
 

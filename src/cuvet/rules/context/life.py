@@ -50,6 +50,7 @@ LIFE = Life(
                 "cuCtxSynchronize": (709,),
             },
             rule=NotOfPrimary,
+            roots=frozenset({Kind.GREEN_CONTEXT}),
             programs=False,
         ),
         Mistake(DESTROYED_TWICE, "CV102", (709, 201, ABORT), without=("handle issued again",)),
@@ -83,6 +84,12 @@ documented: This can also be returned if the context passed to an API call is no
   has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT)
 measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed context;
   in 2 of 5 runs the process then aborted (ctx_destroy_twice, context_destroy_then_push)
+measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: the same with the context of a destroyed green context, whether
+  or not the primary context lives: 6 to 11 of 20 processes aborted (green_gone_push_alone_with_primary,
+  green_gone_set_current_alone, green_gone_push_with_primary, green_gone_set_current_with_primary, green_gone_push_pop);
+  none of 20 in which it was current when its green context was destroyed (green_pushed_and_gone)
+measured: cuCtxGetApiVersion and cuCtxGetId of such a context: CUDA_ERROR_INVALID_CONTEXT and
+  CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_context_asked, green_gone_context_asked_with_primary)
 measured: cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2:
   CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_asked, context_gone_synchronize)
 
@@ -100,6 +107,13 @@ cu.cuDevicePrimaryCtxReset(device)
 context = cu.cuDevicePrimaryCtxRetain(device)
 cu.cuCtxSetCurrent(context)
 cu.cuCtxSynchronize()
+
+## context of a green context, popped before its end
+green = cu.green_context()
+own = cu.cuCtxFromGreenCtx(green)
+cu.cuCtxPushCurrent(own)
+cu.cuCtxPopCurrent()
+cu.cuGreenCtxDestroy(green)
 
 ## C++: a context for each round [c++]
 void compute(CUdevice device, int rounds) {
@@ -140,6 +154,12 @@ cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
 note: accepted in silence
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
+
+## context of a green context that was destroyed
+green = cu.green_context()
+own = cu.cuCtxFromGreenCtx(green)
+cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
 
 ## C++: made current again [c++]

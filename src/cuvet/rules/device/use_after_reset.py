@@ -9,7 +9,7 @@ _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),
     (Kind.STREAM, False): (709, CRASH),
     (Kind.EVENT, True): (201, CRASH),
-    (Kind.EVENT, False): (201,),
+    (Kind.EVENT, False): (201, 709, CRASH),
     (Kind.MEMORY, True): (1,),
     (Kind.MEMORY, False): (1,),
     (Kind.MODULE, True): (400,),
@@ -49,8 +49,13 @@ class DeviceUseAfterReset(CallRule):
     verbs = NAMES
     libraries = True
     evidence = """
-    measured: after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize
-      400 (CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs) (stream_use_after_reset)
+    measured: after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201 (on an H100 SIGSEGV, 3 runs of 3),
+      cudaStreamSynchronize 400 (CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs) (stream_use_after_reset)
+    measured: cudaEventQuery, cudaEventSynchronize and cudaEventElapsedTime, 20 runs each: CUDA_ERROR_CONTEXT_IS_DESTROYED
+      (reset_then_event_query, reset_then_event_recorded_query, reset_then_event_query_after_stream,
+      reset_then_event_synchronize, reset_then_event_elapsed), or CUDA_ERROR_INVALID_CONTEXT
+      (reset_then_event_query_after_memory)
+    measured: cudaStreamWaitEvent, 20 runs: CUDA_ERROR_INVALID_CONTEXT (reset_then_event_wait)
     measured: cudaEventRecord: 201; cudaEventDestroy: 201 or SIGSEGV (event_record_after_reset, event_use_after_reset)
     measured: cudaStreamDestroy: 400, 201 or SIGSEGV (stream_destroy_after_reset, freeasync_stream_reset_destroy,
       seed_example2_destroy_after_reset)
