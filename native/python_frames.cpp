@@ -146,6 +146,15 @@ const char* innermost_frame() {
     return field<const char*>(next, layout.chain_frame);
 }
 
+// Null where the frame runs no code: the interpreter's own.
+inline const char* code_of(const char* frame, const Layout& layout, const void* code_type) {
+    // 3.14 tags references in the lowest bits.
+    const char* code = reinterpret_cast<const char*>(field<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{7});
+    // From 3.13 on the interpreter's entry frames hold no code object.
+    const bool own = layout.frame_owner && field<uint8_t>(frame, layout.frame_owner) == OWNED_BY_C_STACK;
+    return !own && code && field<const void*>(code, layout.object_type) == code_type ? code : nullptr;
+}
+
 int instruction_offset(const char* frame, const char* code) {
     if (!layout.code_instructions) return field<int32_t>(frame, layout.frame_instruction) * 2;
     return static_cast<int>(field<const char*>(frame, layout.frame_instruction) - (code + layout.code_instructions));
@@ -177,11 +186,7 @@ int python_frames(PythonFrame* frames, int most, int walked) {
     int count = 0;
     const char* frame = innermost_frame();
     for (; frame && count < most && walked > 0; walked--) {
-        // 3.14 tags references in the lowest bits.
-        const char* code = reinterpret_cast<const char*>(field<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{7});
-        // From 3.13 on the interpreter's entry frames hold no code object.
-        const bool own = layout.frame_owner && field<uint8_t>(frame, layout.frame_owner) == OWNED_BY_C_STACK;
-        if (!own && code && field<const void*>(code, layout.object_type) == code_type)
+        if (const char* code = code_of(frame, layout, code_type))
             frames[count++] = {code, instruction_offset(frame, code)};
         frame = field<const char*>(frame, layout.frame_previous);
     }
@@ -198,6 +203,26 @@ uint64_t python_position(int walked) {
         frame = field<const char*>(frame, layout.frame_previous);
     }
     return position;
+}
+
+// Each time a stack is wanted, so from copies: what is read may be anything, as far as the compiler knows.
+uint64_t python_key(int most) {
+    if (!python_is_found()) return 0;
+    const Layout at = layout;
+    const void* const type = code_type;
+    uint64_t key = 1;
+    for (const char* frame = innermost_frame(); frame && most > 0;) {
+        if (const char* code = code_of(frame, at, type)) {
+            const uint64_t instruction = at.code_instructions ? field<uint64_t>(frame, at.frame_instruction)
+                                                              : field<uint32_t>(frame, at.frame_instruction);
+            const uint64_t names = field<uint64_t>(code, at.code_file_name) + 31 * field<uint64_t>(code, at.code_name);
+            const uint64_t begins = reinterpret_cast<uint64_t>(code) + field<uint32_t>(code, at.code_first_line);
+            key = ((key ^ key >> 32) + instruction) * 0x9E3779B97F4A7C15u + (names ^ begins * 0xC2B2AE3D27D4EB4Fu);
+            most--;
+        }
+        frame = field<const char*>(frame, at.frame_previous);
+    }
+    return key;
 }
 
 uint32_t python_line(const PythonFrame& frame) {

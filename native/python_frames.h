@@ -28,6 +28,9 @@ int python_frames(PythonFrame* frames, int most, int walked = INT_MAX);
 // the place of one. 0 without an interpreter.
 uint64_t python_position(int walked);
 
+// A number that differs where python_frames() does, or the code objects have other names; 0 without an interpreter.
+uint64_t python_key(int most);
+
 uint32_t python_line(const PythonFrame& frame);
 // Identifies a code object even if another one took its address later.
 uint64_t python_code_key(const char* code);

@@ -71,13 +71,9 @@ constexpr int MOST_FRAMES = 64;
 
 // The stack that a walk belongs to.
 struct KnownStack {
-    uint32_t id;  // 0: none
-    int after;    // which of the thread's stacks was wanted after it, the last time
-    int python;
-    struct {
-        PythonFrame frame;
-        uint64_t key;
-    } frames[MOST_FRAMES];
+    uint32_t id;      // 0: none
+    int after;        // which of the thread's stacks was wanted after it, the last time
+    uint64_t python;  // python_key(MOST_FRAMES)
 };
 
 constexpr int MOST_RETIRED = 16;

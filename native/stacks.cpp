@@ -348,30 +348,19 @@ uint32_t store_stack(Thread* thread, const Frames& frames) {
     return number;
 }
 
-bool has_same_python(const KnownStack& stack, const Frames& frames) {
-    if (stack.python != frames.python) return false;
-    for (int i = 0; i < frames.python; i++) {
-        const auto& [known, key] = stack.frames[i];
-        const PythonFrame& frame = frames.code[i];
-        if (known.offset != frame.offset || known.code != frame.code || key != python_code_key(frame.code))
-            return false;
-    }
-    return true;
-}
-
-bool is_same(const Thread& thread, int at, const Start& start, const Frames& frames) {
+bool is_same(const Thread& thread, int at, const Start& start, uint64_t python) {
     const KnownStack& stack = thread.stacks[at];
     const Walk& walk = thread.walks.all[at];
-    return stack.id && has_same_python(stack, frames) && is_walked_again(walk, start) && walks_hold(walk.era);
+    return stack.id && stack.python == python && is_walked_again(walk, start) && walks_hold(walk.era);
 }
 
 // One of the thread's newest stacks, of which only the return addresses are looked at; 0 if it is none of them. A
 // program that makes and ends objects in turn wants the same few one after the other.
-uint32_t known_stack(Thread* thread, const Start& start, const Frames& frames) {
+uint32_t known_stack(Thread* thread, const Start& start, uint64_t python) {
     KnownStack& last = thread->stacks[thread->last_stack];
     int at = last.after;
-    if (!is_same(*thread, at, start, frames)) {
-        for (at = 0; at < Walks::MOST && !is_same(*thread, at, start, frames);) at++;
+    if (!is_same(*thread, at, start, python)) {
+        for (at = 0; at < Walks::MOST && !is_same(*thread, at, start, python);) at++;
         if (at == Walks::MOST) return 0;
         last.after = at;
     }
@@ -380,13 +369,12 @@ uint32_t known_stack(Thread* thread, const Start& start, const Frames& frames) {
 }
 
 // That the newest walk belongs to.
-void remember_stack(Thread* thread, const Frames& frames, uint32_t id) {
+void remember_stack(Thread* thread, uint64_t python, uint32_t id) {
     thread->stacks[thread->last_stack].after = thread->walks.last;
     thread->last_stack = thread->walks.last;
     KnownStack& stack = thread->stacks[thread->last_stack];
     stack.id = id;
-    stack.python = frames.python;
-    for (int i = 0; i < frames.python; i++) stack.frames[i] = {frames.code[i], python_code_key(frames.code[i].code)};
+    stack.python = python;
 }
 
 struct ForeignDriver {
@@ -433,14 +421,15 @@ void find_unwinder() {
 uint32_t capture_stack(Thread* thread) {
     const Backtrace unwind = backtrace.load(std::memory_order_acquire);
     if (recording_is_full() || !unwind) return 0;
-    Frames frames;
-    frames.python = python_frames(frames.code, MOST_FRAMES);
+    const uint64_t python = python_key(MOST_FRAMES);
     const Start start = here();
-    if (const uint32_t known = known_stack(thread, start, frames)) {
+    if (const uint32_t known = known_stack(thread, start, python)) {
         compare(thread->walks.all[thread->last_stack], unwind);
         return known;
     }
+    Frames frames;
     frames.native = 0;
+    frames.python = python_frames(frames.code, MOST_FRAMES);
     const FindDescription find = find_description.load(std::memory_order_relaxed);
     const bool walked = find && walk_stack(&thread->walks, start, MOST_FRAMES, find);
     if (walked) {
@@ -451,7 +440,7 @@ uint32_t capture_stack(Thread* thread) {
         walk_generated(thread, &frames);
     }
     const uint32_t id = store_stack(thread, frames);
-    if (walked) remember_stack(thread, frames, id);
+    if (walked) remember_stack(thread, python, id);
     return id;
 }
 
