@@ -251,6 +251,8 @@ def test_other_launches_are_not(bench: Bench, record: str, stored: int) -> None:
 
 
 GRAPH = """
+uint32_t cuGraphCreate(handle *graph, uint32_t flags);
+uint32_t cuGraphAddKernelNode_v2(handle *node, handle graph, const handle *from, size_t count, const void *parameters);
 uint32_t cuGraphInstantiateWithFlags(handle *exec, handle graph, uint64_t flags);
 uint32_t cuGraphLaunch(handle exec, handle stream);
 static handle graph, exec;
@@ -290,6 +292,31 @@ def test_the_kernels_of_a_launched_graph_are_candidates_as_they_were_captured(be
 def test_memory_that_is_freed_after_the_graph_was_launched_is_no_mistake(bench: Bench) -> None:
     told = because(bench, f"{FREED} capture(memory); cuGraphLaunch(exec, stream); cuMemFree_v2(memory);")
     assert not any("freed before" in each for each in told)
+
+
+ADDED = """
+    struct { handle function; uint32_t grid[3], block[3], shared; void **given, **extra; handle kernel, context; }
+        node = {function, {4, 2, 1}, {32, 1, 1}, 0, (void *[]){&(uint64_t){7}, &(int){0}, &(uint64_t){5}}, 0, 0, 0};
+    handle added;
+    CHECK(cuGraphCreate(&graph, 0) == 0 && cuGraphAddKernelNode_v2(&added, graph, 0, 0, &node) == 0);
+    CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
+"""
+
+
+def test_the_kernels_that_were_added_to_a_launched_graph_are_candidates(bench: Bench) -> None:
+    told = because(bench, ADDED + "go(other, 1, 2, 3); cuGraphLaunch(exec, stream); cuGraphLaunch(exec, stream);")
+    (line,) = (each for each in told if each.startswith("kernel"))
+    assert (
+        line.startswith("kernel<<<(4, 2, 1), 32>>> on stream#1 at ")
+        and ", added to executable-graph#1 was launched" in line
+    )
+    assert not any(each.startswith("verdict") for each in told)
+
+
+@pytest.mark.parametrize("launch", ["", "cuGraphLaunch(exec, stream); cuStreamSynchronize(stream);"])
+def test_kernels_added_to_a_graph_that_did_not_run_or_was_waited_for_are_none(bench: Bench, launch: str) -> None:
+    told = because(bench, f"{ADDED} {launch} go(other, 1, 2, 3);")
+    assert not any("added to" in each for each in told)
 
 
 @pytest.mark.parametrize("launch", ["", "cuGraphLaunch(exec, stream); cuStreamSynchronize(stream);"])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ from cuvet.findings import Frame, Site
 from cuvet.model import Arguments, Call, Function, GraphExec, Launch, Model, Outcome, SeenHandle, Stream
 from cuvet.model.objects import Object
 from cuvet.model.series import Series
+from cuvet.model.touching import launched as launched_by
+from cuvet.model.touching import shape_of_node
 from cuvet.recording import Recording
 from cuvet.recording.launches import Launched, done_with, unwaited
 from cuvet.recording.layout import NOT_ASKED
@@ -241,8 +244,8 @@ class Calls:
     def _of_graphs(
         self, model: Model, launches: Iterable[Launched], captured: Mapping[tuple[int, int], Sequence[Launched]]
     ) -> Iterator[Launch]:
-        """The kernels of the graphs, each once, as they were captured. What they were given may have been changed since: they have no code
-        that could be followed. ``captured``: by the call that ended the capture."""
+        """The kernels of the graphs, each once, as they were captured or added. What they were given may have been changed since: they have
+        no code that could be followed. ``captured``: by the call that ended the capture."""
         newest = {launched.function: launched for launched in launches}
         for launched in newest.values():
             executable = model.find(Kind.GRAPH_EXEC, launched.function)
@@ -258,6 +261,31 @@ class Calls:
                     captured=True,
                 )
                 yield replace(self._launch(model, as_launched), graph=executable)
+            yield from self._added(model, executable, launched)
+
+    def _added(self, model: Model, executable: GraphExec, launched: Launched) -> Iterator[Launch]:
+        """The kernels of nodes that calls added to the graph before it was instantiated, in the order of these calls."""
+        calls = (node.created_by for node in executable.nodes)
+        for call in sorted((each for each in calls if each is not None), key=attrgetter("thread", "number")):
+            shape = shape_of_node(call)
+            if shape is None:
+                continue
+            function = launched_by(call, model)
+            symbol = function.symbol if isinstance(function, Function) else ""
+            yield Launch(
+                kernel=demangle(symbol),
+                stream=launched.stream,
+                thread=launched.thread,
+                number=launched.number,
+                after_ns=self._recording.clock.ns(launched.after),
+                where=call.where(),
+                grid=shape[0],
+                block=shape[1],
+                symbol=symbol,
+                context=function.context if function is not None else None,
+                graph=executable,
+                added=True,
+            )
 
     def _launch(self, model: Model, launched: Launched) -> Launch:
         function = self._function(model, launched)

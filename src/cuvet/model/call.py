@@ -64,7 +64,9 @@ class Launch:
     code: Program | None = None
     context: Context | None = None
     graph: GraphExec | None = None
-    """What launched it: then stream, thread, number and time are those of the graph's launch, and the rest is what was captured."""
+    """What launched it: then stream, thread, number and time are those of the graph's launch, and the rest is what was captured, or
+    ``added`` by hand."""
+    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,6 +270,12 @@ def _spans(call: Call, model: ModelView, function: Function, arguments: Argument
     return model.kernels.spans(function, arguments, grid, block)
 
 
+def shape_of_node(call: Call) -> tuple[Dimensions, Dimensions] | None:
+    """Grid and block of the kernel node that the call adds or changes; None of another call."""
+    grid, block = (_dimensions(call, name) if node_kernel(call) else None for name in ("gridDim", "blockDim"))
+    return (grid, block) if grid is not None and block is not None else None
+
+
 def _dimensions(call: Call, name: str) -> Dimensions | None:
     """Of a launch, from its parameters or from the struct that describes it; None if that is not known."""
     node = node_kernel(call)

@@ -204,7 +204,8 @@ def _name(launch: Launch, context: Context, model: ModelView, *, shaped: bool) -
     if shaped and launch.grid is not None and launch.block is not None:
         name += f"<<<{_dimensions(launch.grid)}, {_dimensions(launch.block)}>>>"
     other = context.error is not None and launch.thread != context.error.thread
-    graph = f", captured in {launch.graph.name}" if launch.graph is not None else ""
+    how = "added to" if launch.added else "captured in"
+    graph = f", {how} {launch.graph.name}" if launch.graph is not None else ""
     return f"{name}{_on(launch, model)}{launch.where}{graph}" + (f" (thread {launch.thread})" if other else "")
 
 

@@ -37,9 +37,9 @@ class ErrorSticky(FailureRule):
       under compute-sanitizer, which names the access. End the process afterwards.
     limits: The host's calls do not show which kernel failed. A verdict needs the kernel's PTX, which is known of what nvcc put into the
       file that launches. A launch is named if it is among the last 256 calls of its thread, with the first thirteen words of its
-      arguments. The kernels of graphs are named as they were captured, while
-      the capture is among these calls. A wait counts for the thread that launched, and for a context or a stream, in a
-      process with one context. A pointer inside memory, or into the middle of memory that was handed out again, shows nothing.
+      arguments. The kernels of graphs are named as they were captured, while the capture is among these calls, or where they were
+      added. A wait counts for the thread that launched, and for a context or a stream, in a process with one context. A pointer
+      inside memory, or into the middle of memory that was handed out again, shows nothing.
     """
 
     code = "CV901"
