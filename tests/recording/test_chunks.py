@@ -14,7 +14,8 @@ import pytest
 
 from cuvet.catalog import Kind
 from cuvet.recording import Recording, RecordingError, layout, reader
-from cuvet.recording.reader import Stop, _whole_records
+from cuvet.recording.chunks import MOST_SHAPES, Records, Shape, _walk, sizes_of, whole_records
+from cuvet.recording.reader import Stop
 from cuvet.recording.records import Fork, decode
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -123,11 +124,11 @@ def test_a_batch_gives_one_call_or_one_word_of_each(tmp_path: Path) -> None:
     records = [w.call("cuStreamWaitEvent", [number, 10 + number, 0], number=number) for number in (1, 2, 3)]
     (batch,) = Recording(w.write(tmp_path, [w.chunk(b"".join(records))])).poll()
     assert [batch.record(at) for at in range(3)] == records
-    assert batch.words(np.array([0, 2]), np.int64(72)).tolist() == [11, 13]
-    alone = batch.only(1)
+    assert batch.words(np.array([0, 2]), 9).tolist() == [11, 13]
+    alone = batch.those(np.array([1]))
     assert (alone.record(0), alone.offsets.tolist(), len(alone.calls)) == (records[1], [FIRST + len(records[0])], 1)
-    assert alone.words(np.array([0]), np.int64(72)).tolist() == [12]
-    assert len(alone._data) == len(records[1])
+    assert alone.words(np.array([0]), 9).tolist() == [12]
+    assert alone._words.nbytes == len(records[1])
 
 
 def test_a_child_says_its_number_later(tmp_path: Path) -> None:
@@ -371,18 +372,24 @@ def made_up(chance: random.Random) -> tuple[bytes, int, int]:
     )
 
 
+def assert_plain(found: Records, words: np.ndarray, expected: list[tuple[list[int], int, str | None]]) -> None:
+    assert found.counts == [len(places) for places, _, _ in expected]
+    assert found.places.tolist() == [place // 8 for places, _, _ in expected for place in places]
+    firsts = [int(words[row, place // 8]) for row, (places, _, _) in enumerate(expected) for place in places]
+    assert found.heads.tolist() == firsts
+    assert sizes_of(found.heads).tolist() == [first & 0xFFFF for first in firsts]
+    assert found.ends.tolist() == [end for _, end, _ in expected]
+    assert found.broken == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_records_follow_one_another(seed: int) -> None:
     chance = random.Random(seed)
     made = [made_up(chance) for _ in range(chance.choice([1, 5]))]
     words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u8").reshape(len(made), -1)
     starts, held = (np.array([each[at] for each in made], np.int64) for at in (1, 2))
-    at, sizes, ends, broken = _whole_records(words, starts, held)
-    expected = [plain_records(*each) for each in made]
-    assert at.tolist() == [row * w.CHUNK_BYTES + place for row, found in enumerate(expected) for place in found[0]]
-    assert sizes.tolist() == [int(words.reshape(-1)[place // 8]) & 0xFFFF for place in at.tolist()]
-    assert ends.tolist() == [end for _, end, _ in expected]
-    assert sorted(broken) == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
+    found = whole_records(words, starts, held, [])
+    assert_plain(found, words, [plain_records(*each) for each in made])
 
 
 def repeating(chance: random.Random, cycle: list[int]) -> tuple[bytes, int, int]:
@@ -402,26 +409,40 @@ def repeating(chance: random.Random, cycle: list[int]) -> tuple[bytes, int, int]
 def test_records_of_chunks_that_are_alike_follow_one_another(seed: int) -> None:
     chance = random.Random(seed)
     cycle = chance.choices([80, 96, 168, 400], k=chance.choice([1, 3, 5]))
-    made = [repeating(chance, cycle) for _ in range(12)]
-    words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u8").reshape(len(made), -1)
-    at, _, ends, broken = _whole_records(words, np.full(12, 64), np.full(12, w.CHUNK_BYTES))
-    expected = [plain_records(*each) for each in made]
-    assert at.tolist() == [row * w.CHUNK_BYTES + place for row, found in enumerate(expected) for place in found[0]]
-    assert ends.tolist() == [end for _, end, _ in expected]
-    assert broken == [(row, what) for row, (_, _, what) in enumerate(expected) if what]
+    shapes: list[Shape] = []
+    for _ in range(3):  # shapes of the chunks that were read before are known
+        made = [repeating(chance, cycle) for _ in range(12)]
+        words = np.frombuffer(b"".join(chunk for chunk, _, _ in made), "<u8").reshape(len(made), -1)
+        found = whole_records(words, np.full(12, 64), np.full(12, w.CHUNK_BYTES), shapes)
+        assert_plain(found, words, [plain_records(*each) for each in made])
 
 
 def test_chunks_with_the_sizes_of_another_are_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second has another size in its place 20; the fourth begins otherwise, and the fifth like it."""
-    walked, walk = [], reader._walk
-    monkeypatch.setattr(reader, "_walk", lambda *given: (walked.append(walk(*given)), walked[-1])[1])
+    walked = []
+    monkeypatch.setattr("cuvet.recording.chunks._walk", lambda *given: (walked.append(_walk(*given)), walked[-1])[1])
     sizes = [80, 96, 104] * 200
     every = [sizes, [*sizes[:20], 88, *sizes[21:]], sizes, [88, *sizes], [88, *sizes]]
     chunks = [b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in each) for each in every]
     words = np.frombuffer(b"".join(bytes(64) + chunk.ljust(w.CHUNK_BYTES - 64, b"\0") for chunk in chunks), "<u8")
-    found = _whole_records(words.reshape(5, -1), np.full(5, 64), np.full(5, w.CHUNK_BYTES))
-    assert len(found[0]) == sum(map(len, every))
-    assert [len(places) for places, _ in walked] == [600, 580, 0, 601, 0]
+    whole, shapes = (np.full(5, 64), np.full(5, w.CHUNK_BYTES)), list[Shape]()
+    found = whole_records(words.reshape(5, -1), *whole, shapes)
+    assert (len(found.places), found.counts) == (sum(map(len, every)), list(map(len, every)))
+    assert [len(places) for places, _ in walked] == [600, 580, 601]
+    walked.clear()
+    again = whole_records(words.reshape(5, -1), *whole, shapes)
+    assert again.places.tolist() == found.places.tolist()
+    assert [len(places) for places, _ in walked] == [580]
+
+
+def test_not_more_shapes_of_chunks_are_remembered_than_some() -> None:
+    cycles = [[8 * size] * 20 for size in range(2, 2 + 2 * MOST_SHAPES)]
+    chunks = [b"".join(struct.pack("<I", size).ljust(size, b"\0") for size in cycle) for cycle in cycles]
+    words = np.frombuffer(b"".join(bytes(64) + chunk.ljust(w.CHUNK_BYTES - 64, b"\0") for chunk in chunks), "<u8")
+    shapes: list[Shape] = []
+    for row in words.reshape(len(chunks), 1, -1):
+        assert whole_records(row, np.full(1, 64), np.full(1, w.CHUNK_BYTES), shapes).counts == [20]
+    assert [int(shape.heads[0]) for shape in shapes] == [cycle[0] for cycle in cycles[MOST_SHAPES:]]
 
 
 def test_a_call_that_is_made_again_is_as_long_as_the_lower_half_of_its_size() -> None:
@@ -432,6 +453,9 @@ def test_a_call_that_is_made_again_is_as_long_as_the_lower_half_of_its_size() ->
         return (bytes(64) + struct.pack("<II", 80, 1).ljust(80, b"\0") + b"".join(again)).ljust(w.CHUNK_BYTES, b"\0")
 
     words = np.frombuffer(chunk(1) + chunk(7), "<u8").reshape(2, -1)
-    at, sizes, ends, broken = _whole_records(words, np.full(2, 64), np.full(2, w.CHUNK_BYTES))
-    assert sizes.tolist() == [80, *[24] * 100] * 2
-    assert (len(at), ends.tolist(), broken) == (202, [64 + 80 + 2400] * 2, [])
+    shapes: list[Shape] = []
+    for _ in range(2):
+        found = whole_records(words, np.full(2, 64), np.full(2, w.CHUNK_BYTES), shapes)
+        assert sizes_of(found.heads).tolist() == [80, *[24] * 100] * 2
+        assert (found.counts, found.ends.tolist(), found.broken) == ([101] * 2, [64 + 80 + 2400] * 2, [])
+    assert len(shapes) == 1

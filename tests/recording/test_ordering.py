@@ -11,7 +11,7 @@ import pytest
 
 from cuvet import catalog
 from cuvet.catalog import Verb
-from cuvet.recording import ordering
+from cuvet.recording import ordering, reader
 from cuvet.recording.ordering import SLACK_NS, Ordering
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord, Fork
@@ -141,6 +141,20 @@ def test_calls_are_delivered_by_their_instants(tmp_path: Path, seed: int) -> Non
     assert [key(item) for item in ordering.poll()] == expected(chunks)
     assert ordering.counted == sum(map(len, chunks))
     assert list(ordering.poll()) == []
+
+
+def test_a_call_that_waits_is_the_same_after_others_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of the chunk in which it was is used again."""
+    monkeypatch.setattr(reader, "GROUP", 1)
+    numbers = [range(begin, begin + 20) for begin in range(1, 100, 20)]
+    records = [
+        b"".join(w.call("cuMemsetD8Async", [number, 0, 16, 7], number=number, flags=0) for number in each)
+        for each in numbers
+    ]
+    w.write(tmp_path, [w.chunk(w.every_entry_point()), *map(w.chunk, records)])
+    recording = Recording(tmp_path / "1000-1.cuvet")
+    found = [item for item in Ordering(recording).poll() if isinstance(item, CallRecord)]
+    assert [(call.number, call.args[0]) for call in found] == [(each[-1], each[-1]) for each in numbers]
 
 
 @pytest.mark.parametrize("seed", range(10))

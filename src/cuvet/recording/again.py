@@ -8,23 +8,25 @@ import numpy as np
 
 from cuvet.catalog import Kind
 from cuvet.recording import layout
-from cuvet.recording.columns import Array, among, distinct
+from cuvet.recording.columns import Array, among, at_every_word, distinct
 from cuvet.recording.layout import CHUNK_BYTES, RecordType
 
+_CHUNK = CHUNK_BYTES // 8
 _FIXED = layout.CALL.itemsize // 8
 _OBJECT, _OUTPUT = layout.CALL_OBJECT.size // 8, layout.CALL_OUTPUT.size // 8
 _ORIGINS = (1 << layout.AGAIN_ORIGIN_BITS) - 1
 _U64 = np.uint64
+_EVEN_BYTES = _U64(0xFF00FF)
 _LOW, _HANDLE = _U64(0xFFFFFFFF), _U64((1 << 48) - 1)
 _TOOK_BITS = 27
 _BITS = np.array([number.bit_count() for number in range(256)])
 
 
 class Expanded(NamedTuple):
-    """``data`` is longer by the new CALL records. By record that was given: ``at``, where its CALL is now; ``is_call``: it is one, and no
+    """``words`` are more by the new CALL records. By record that was given: ``at``, where its CALL is now; ``is_call``: it is one, and no
     other record tells of it; ``broken``: it is none, since what it refers to is not there."""
 
-    data: bytearray
+    words: Array
     at: Array
     is_call: Array
     broken: Array
@@ -33,19 +35,19 @@ class Expanded(NamedTuple):
 class _Calls:
     """The CALL and CALL_AGAIN records of some chunks, column by column; those of a CALL_AGAIN are its origin's."""
 
-    def __init__(self, data: bytearray, at: Array, sizes: Array) -> None:
-        self._words = np.frombuffer(data, "<u8")
+    def __init__(self, words: Array, at: Array, sizes: Array) -> None:
+        self._words = words
         self.at, self.sizes = at, sizes
-        heads = self.words(at // 8)
+        heads = self.words(at)
         self.again = (heads >> _U64(32)) & _U64(0xFFFF) == RecordType.CALL_AGAIN
         self.given = np.where(self.again, heads >> _U64(16) & _U64(0xFF), _U64(0))
         self.calls = np.where(self.again, heads >> _U64(24) & _U64(0xFF), _U64(0))
         reference = heads >> _U64(48)
         self.back = (reference >> _U64(layout.AGAIN_ORIGIN_BITS)).astype(np.int64)
-        place = at // CHUNK_BYTES * CHUNK_BYTES + (reference & _U64(_ORIGINS)).astype(np.int64) * 8
+        place = at // _CHUNK * _CHUNK + (reference & _U64(_ORIGINS)).astype(np.int64)
         rows = np.arange(len(at))
         self.wholes = np.flatnonzero(~self.again)
-        first = at[self.wholes] // 8
+        first = at[self.wholes]
         counts = self.words(first + _FIXED - 1)
         fits = bytes_of(counts) <= sizes[self.wholes]
         counts[~fits] = 0
@@ -55,7 +57,7 @@ class _Calls:
         found = (at[origin] == place) & (origin < rows) & (needed <= sizes)
         self.whole = ~self.again | (found & fits[number] if len(first) else False)
         self.origin = np.where(self.again & self.whole, origin, rows)
-        times = np.where(self.again, self.words(at // 8 + 1), _U64(0))
+        times = np.where(self.again, self.words(at + 1), _U64(0))
         self.since, self.took = times & _LOW, times >> _U64(32)
         arguments, objects, outputs = ((counts >> _U64(8 * byte) & _U64(0xFF)).astype(np.int64) for byte in range(3))
         makes, names = outputs == 1, (outputs == 0) & (objects > 0)
@@ -83,7 +85,7 @@ class _Calls:
         has = self.makes | self.names
         known, handle, generation = self.generation, self.handle.copy(), self.generation.copy()
         told = self.again & has & (self.given & _U64(layout.AGAIN_SUBJECT) != 0)
-        word = self.words(self.at[told] // 8 + 2)
+        word = self.words(self.at[told] + 2)
         handle[told] = word & _HANDLE
         grown = ((word >> _U64(48)) - known[told]).astype(np.uint16).view(np.int16).astype(np.int64)
         generation[told] = known[told] + grown.astype(np.uint64)
@@ -94,7 +96,7 @@ class _Calls:
             place = np.searchsorted(candidates, rows) - 1 - self.back[rows]
             inside = place >= 0
             rows, found = rows[inside], candidates[place[inside]]
-            same = self.at[rows] // CHUNK_BYTES == self.at[found] // CHUNK_BYTES
+            same = self.at[rows] // _CHUNK == self.at[found] // _CHUNK
             source[rows[same]], one[rows[same]] = found[same], grows
         while (source[source] != source).any():
             one += one[source]
@@ -105,7 +107,7 @@ class _Calls:
         """What grows from call to call of a chunk, and stands in a CALL at that word."""
         total = np.cumsum(steps)
         last = np.maximum.accumulate(np.where(self.again, 0, np.arange(len(self.at))))
-        column: Array = self.words(self.at[last] // 8 + position) + total - total[last]
+        column: Array = self.words(self.at[last] + position) + total - total[last]
         return column
 
 
@@ -124,41 +126,48 @@ def _subjects(calls: _Calls, first: Array, arguments: Array, objects: Array, mak
 
 
 def bytes_of(counts: Array) -> Array:
-    """How many bytes the last word of a CALL's fixed part asks for."""
-    needed: Array = (counts >> _U64(32)).astype(np.int64) + layout.CALL.itemsize
-    for byte, size in enumerate((8, 24, 16, 8)):  # arguments, objects, outputs, pointers
-        needed += (counts >> _U64(8 * byte) & _U64(0xFF)).astype(np.int64) * size
+    """How many bytes the last word of a CALL's fixed part asks for: in its lower half are the numbers of arguments, objects, outputs and
+    pointers, of 1, 3, 2 and 1 words, a byte each. Two products have the sums of two each from their bit 16 on."""
+    pairs = counts & _EVEN_BYTES
+    words = pairs * _U64(1 << 16 | 2)
+    np.bitwise_and(counts >> _U64(8), _EVEN_BYTES, out=pairs)
+    pairs *= _U64(3 << 16 | 1)
+    words += pairs
+    words >>= _U64(16)
+    words &= _U64(0xFFFF)
+    words += _U64(_FIXED)
+    needed: Array = (words.view(np.int64) << 3) + (counts >> _U64(32)).view(np.int64)
     return needed
 
 
-def expand(data: bytearray, at: Array, sizes: Array) -> Expanded:
-    """``data``: whole chunks; ``at``: where CALL and CALL_AGAIN records are in them, in order, from the beginning of each chunk."""
-    calls = _Calls(data, at, sizes)
+def expand(words: Array, at: Array, sizes: Array) -> Expanded:
+    """``words``: whole chunks; ``at``: where CALL and CALL_AGAIN records are in them, in order, from the beginning of each chunk; their
+    ``sizes`` in bytes."""
+    calls = _Calls(words, at, sizes)
     handle, generation = calls.resolved()
     entered, number = calls.chained(2, calls.since), calls.chained(5, calls.calls)
     rows = np.flatnonzero(calls.again & calls.whole & (calls.took != layout.AGAIN_TOLD))
     pending = calls.took == 0
     # One that was killed before it could say that a CALL tells of it.
-    key = number ^ (at // CHUNK_BYTES).astype(np.uint64) << _U64(48)
+    key = number ^ (at // _CHUNK).astype(np.uint64) << _U64(48)
     rows = rows[~(pending[rows] & among(key[rows], key[calls.wholes]))]
     doubled = calls.took >> _U64(_TOOK_BITS)
     returned = entered + np.where(pending, -entered, (calls.took & _U64((1 << _TOOK_BITS) - 1)) << doubled)
     sizes = calls.sizes[calls.origin]
-    new, end = at.copy(), len(data)
-    parts = [bytes(data)]
+    new, end = at.copy(), len(words)
+    parts = [words]
     for size in distinct(sizes[rows]).tolist():
         of_size = rows[sizes[rows] == size]
-        every_word: Array = np.ndarray(((len(data) - size) // 8 + 1,), np.dtype(f"V{size}"), data, strides=(8,))
-        made = every_word[at[calls.origin[of_size]] // 8].view("<u8").reshape(len(of_size), -1)
+        made = at_every_word(words, size)[at[calls.origin[of_size]]].view("<u8").reshape(len(of_size), -1)
         _fill(made, calls, of_size, handle, generation)
         made[:, 2], made[:, 3], made[:, 5] = entered[of_size], returned[of_size], number[of_size]
         made[:, 1] = made[:, 1] & _LOW | np.where(pending[of_size], _LOW << _U64(32), _U64(0))
-        new[of_size] = end + size * np.arange(len(of_size))
-        end += size * len(of_size)
-        parts.append(made.tobytes())
+        new[of_size] = end + size // 8 * np.arange(len(of_size))
+        end += size // 8 * len(of_size)
+        parts.append(made.reshape(-1))
     is_call = ~calls.again
     is_call[rows] = True
-    return Expanded(bytearray(b"".join(parts)), new, is_call, calls.again & ~calls.whole)
+    return Expanded(np.concatenate(parts), new, is_call, calls.again & ~calls.whole)
 
 
 def _fill(made: Array, calls: _Calls, rows: Array, handle: Array, generation: Array) -> None:
@@ -179,7 +188,7 @@ def _fill(made: Array, calls: _Calls, rows: Array, handle: Array, generation: Ar
     made[at, output] = made[at, output] & kept | np.where(back, generation[rows[makes]], _U64(0)) << _U64(32)
     made[at, output + 1] = np.where(back, handle[rows[makes]], _U64(0))
     given = calls.given[rows]
-    word = calls.at[rows] // 8 + 2 + (given >> _U64(7)).astype(np.int64)
+    word = calls.at[rows] + 2 + (given >> _U64(7)).astype(np.int64)
     for argument in range(layout.AGAIN_ARGUMENTS):
         has = (given >> _U64(argument) & _U64(1) != 0) & (calls.arguments[rows] > argument)
         if has.any():

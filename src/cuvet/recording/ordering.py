@@ -38,6 +38,8 @@ from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, co
 
 SLACK_NS = 50_000_000
 
+_MANY = 4
+"""A batch is kept as a whole if one in so many of its calls waits."""
 _MOST_ALIKE = 1 << 17
 """Calls of libraries that are remembered."""
 
@@ -47,6 +49,7 @@ _NOTABLE = (
     CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED | CallFlag.WORK
 ).value
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
+_FIXED = layout.CALL.itemsize // 8
 EVER = (1 << 64) - 1
 """Later than all instants."""
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
@@ -253,10 +256,14 @@ class Ordering:
             unread = self._unread(batch, indices, number, rows["maps"])
             rows["like"], rows["generations"] = likeness(batch, indices, able, written, unread)
             rows["able"] = able
+        if _MANY * len(indices) < len(batch.calls):
+            few, rows["row"] = batch.those(indices), np.arange(len(indices))
+            self.recording.reuse(batch)
+            batch = few
         self._batches[self._batches_taken] = batch
         self._batches_taken += 1
         for at in np.flatnonzero(rows["special"]).tolist():  # they may wait for long, and keep no batch
-            self._batches[self._batches_taken] = batch.only(int(indices[at]))
+            self._batches[self._batches_taken] = batch.those(rows["row"][at : at + 1])
             rows["source"][at], rows["row"][at] = self._batches_taken, 0
             self._batches_taken += 1
         self._add(rows)
@@ -271,7 +278,7 @@ class Ordering:
         of = number[indices]
         function, functions = self.entry_points.function[of], np.zeros(len(indices), np.uint64)
         launches = np.flatnonzero((function >= 0) & (function < batch.calls["arguments"][indices]))
-        handles = batch.words(indices[launches], layout.CALL.itemsize + 8 * function[launches])
+        handles = batch.words(indices[launches], _FIXED + function[launches])
         place = np.minimum(np.searchsorted(known.handles, handles), len(known.handles) - 1)
         functions[launches] = np.where(known.handles[place] == handles, handles, np.uint64(0))
         return Unread(functions, self.entry_points.given[of], known.starts, known.ends)
@@ -297,7 +304,7 @@ class Ordering:
         like = (like ^ calls["context"]) * MIX
         for position in range(int(calls["arguments"].max(initial=0))):
             having = np.flatnonzero(calls["arguments"] > position)
-            words = batch.words(indices[having], np.full(len(having), layout.CALL.itemsize + 8 * position))
+            words = batch.words(indices[having], _FIXED + position)
             like[having] = (like[having] ^ words) * MIX
         found, first = np.unique(like, return_index=True)
         fresh = [at for at, one in zip(first.tolist(), found.tolist(), strict=True) if one not in self._alike]
@@ -440,12 +447,12 @@ class Ordering:
         """The columns of some calls."""
         sources, known = rows["source"], self.entry_points
 
-        def words(indices: Array, offsets: Array) -> Array:
+        def words(indices: Array, positions: Array) -> Array:
             found = np.zeros(len(indices), np.uint64)
             for source in distinct(sources[indices]).tolist():
                 of_source = np.flatnonzero(sources[indices] == source)
                 batch_rows = rows["row"][indices[of_source]]
-                found[of_source] = self._batches[source].words(batch_rows, offsets[of_source])
+                found[of_source] = self._batches[source].words(batch_rows, positions[of_source])
             return found
 
         calls = np.zeros(len(rows), layout.CALL)
@@ -512,7 +519,7 @@ def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
         return works
     chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
     segment = np.cumsum(dividing) + chunk * (len(dividing) + 1)
-    streams = batch.words(works, layout.CALL.itemsize + 8 * stream[works])
+    streams = batch.words(works, _FIXED + stream[works])
     last = (streams[1:] != streams[:-1]) | (np.diff(segment[works]) != 0)
     works, streams = works[np.append(last, True)], streams[np.append(last, True)]
     known = distinct(streams)

@@ -6,7 +6,6 @@ and does not map the file, so that a file which shrinks meanwhile causes a short
 """
 
 import os
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.again import bytes_of, expand
-from cuvet.recording.columns import distinct
+from cuvet.recording.chunks import Shape, sizes_of, types_of, whole_records
+from cuvet.recording.columns import at_every_word, distinct
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
 from cuvet.regular import open_regular
@@ -30,16 +30,12 @@ GROUP = 128
 """Chunks read at a time: 8 MiB."""
 FEW = 8
 """So many at a time, where calls that are made again become seven times as large."""
-_SIZE = struct.Struct("<I")
+_WORDS = CHUNK_BYTES // 8
+_NO_CHUNKS = np.zeros((0, _WORDS), np.uint64)
 _BEGINNING = 4096
 """Bytes of a chunk in which its first call is looked for."""
 _NEVER = (1 << 64) - 1
 """Ticks later than all others."""
-_FEWEST_ALIKE = 8
-"""Records at the beginning of a chunk that must be like those of another, before the rest is compared."""
-_HEAD, _HEAD_OF_AGAIN, _TYPE = np.uint64(0xFFFFFFFFFFFF), np.uint64(0xFFFF0000FFFF), np.uint64(0xFFFF00000000)
-"""Size and type in the first word of a record."""
-_AGAIN = np.uint64(RecordType.CALL_AGAIN << 32)
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
@@ -80,30 +76,36 @@ class Batch:
 
     calls: Array
     offsets: Array
-    _data: bytearray
+    _words: Array
     _at: Array
 
     def record(self, index: int) -> bytes:
         """The bytes of one call, for ``decode``."""
         start = int(self._at[index])
-        (size,) = _SIZE.unpack_from(self._data, start)
-        return bytes(self._data[start : start + size])
+        return self._words[start : start + (int(self.calls["size"][index]) >> 3)].tobytes()
 
-    def only(self, index: int) -> "Batch":
-        """One call, without the memory of the others."""
-        alone = slice(index, index + 1)
-        return Batch(
-            self.calls[alone].copy(), self.offsets[alone].copy(), bytearray(self.record(index)), np.zeros(1, np.int64)
-        )
+    def those(self, indices: Array) -> "Batch":
+        """Some calls, without the memory of the others."""
+        calls = self.calls.take(indices)
+        lengths = calls["size"].astype(np.int64) >> 3
+        at = np.cumsum(lengths) - lengths
+        places = np.repeat(self._at[indices] - at, lengths) + np.arange(int(lengths.sum()))
+        return Batch(calls, self.offsets[indices], self._words[places], at)
 
-    def words(self, indices: Array, offset: Array) -> Array:
-        """One word of each of some calls, ``offset`` bytes from its start."""
-        words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] + offset) // 8]
+    def memory(self) -> Array:
+        """Of all of its records, as chunks."""
+        chunks: Array = self._words[: len(self._words) // _WORDS * _WORDS].reshape(-1, _WORDS)
+        return chunks
+
+    def words(self, indices: Array, positions: Array | int) -> Array:
+        """One word of each of some calls, so many words from its start."""
+        places: Array = self._at[indices] + positions
+        words: Array = self._words.take(places)
         return words
 
     def block(self, indices: Array, positions: Array) -> Array:
-        """Some words of each of some calls: a row for each call. Positions are counted in words."""
-        words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] // 8)[:, None] + positions]
+        """Some words of each of some calls: a row for each call."""
+        words: Array = self._words.take(self._at[indices][:, None] + positions)
         return words
 
 
@@ -150,6 +152,9 @@ class Recording(SideTables):
         self._set_aside: list[_Chunk] = []
         self._known_chunks = 0
         self._absent = 0
+        self._shapes: list[Shape] = []
+        self._spare = _NO_CHUNKS
+        """Memory for chunks that are read."""
         self.calls_of_thread: dict[int, int] = {}
         """How many calls each thread is known to have made, stored or not."""
         self._descriptor = -1
@@ -290,6 +295,13 @@ class Recording(SideTables):
                 for batch in self._read_group(descriptor, group, running):
                     if len(batch.calls):
                         yield batch
+            self._spare = _NO_CHUNKS
+
+    def reuse(self, batch: Batch) -> None:
+        """Its words and records are not needed any more: their memory takes what is read next."""
+        chunks = batch.memory()
+        if len(chunks) > len(self._spare):
+            self._spare = chunks
 
     def _poll_kept(self) -> Iterator[Batch]:
         """What lasts of chunks that were freed before anything was read; what is freed later has been read."""
@@ -351,13 +363,13 @@ class Recording(SideTables):
         if int.from_bytes(newer[4:6], "little") != RecordType.CALL_AGAIN:
             return newer
         place = (offset - HEADER_BYTES) % CHUNK_BYTES
-        data = bytearray(self._read(CHUNK_BYTES, offset - place).ljust(CHUNK_BYTES, b"\0"))
-        at, sizes, _, _ = _whole_records(_words(data), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]))
-        at, sizes = _calls_among(data, at, sizes)
-        expanded = expand(data, at, sizes)
-        for index in np.flatnonzero((at == place) & expanded.is_call).tolist():
+        words = np.frombuffer(self._read(CHUNK_BYTES, offset - place).ljust(CHUNK_BYTES, b"\0"), "<u8")
+        found = whole_records(words.reshape(1, -1), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]), [])
+        at, sizes = _calls_among(found.places, found.heads)
+        expanded = expand(words, at, sizes)
+        for index in np.flatnonzero((at == place >> 3) & expanded.is_call).tolist():
             start = int(expanded.at[index])
-            return bytes(expanded.data[start : start + len(record)])
+            return expanded.words[start : start + (len(record) >> 3)].tobytes()
         return b""
 
     def child_of(self, fork: Fork) -> int:
@@ -398,10 +410,10 @@ class Recording(SideTables):
             self._unread.update((chunk.index, chunk) for chunk in self._set_aside)
             self._set_aside.clear()
         waiting = [chunk for chunk in self._unread.values() if not chunk.kind]
-        absent = self._absent + sum(not self._read_chunk_header(chunk, running) for chunk in waiting)
+        absent = self._absent + sum(not self._read_chunk_header(descriptor, chunk, running) for chunk in waiting)
         for index in self._not_freed(self._known_chunks, min(claimed, held)):
             chunk = self._unread[index] = _Chunk(index)
-            absent += not self._read_chunk_header(chunk, running)
+            absent += not self._read_chunk_header(descriptor, chunk, running)
             if absent > MOST_ABSENT:
                 what = f"{absent} of the first {index + 1} chunks were never written; what follows is not read"
                 self._problem(HEADER_BYTES + index * CHUNK_BYTES, what)
@@ -421,10 +433,10 @@ class Recording(SideTables):
         if claimed - held > explained and not int(self.header["dropped"]):
             self._problem(size, f"the file ends here, with {held} of its {claimed} chunks")
 
-    def _read_chunk_header(self, chunk: _Chunk, running: bool) -> bool:
+    def _read_chunk_header(self, descriptor: int, chunk: _Chunk, running: bool) -> bool:
         """Whether the chunk has been written."""
         offset = HEADER_BYTES + chunk.index * CHUNK_BYTES
-        data = self._read(CHUNK_HEADER_BYTES, offset)
+        data = os.pread(descriptor, CHUNK_HEADER_BYTES, offset)
         if len(data) < CHUNK_HEADER_BYTES:
             return True
         magic, kind, thread, *_ = layout.CHUNK_HEADER.unpack(data)
@@ -446,53 +458,56 @@ class Recording(SideTables):
         return bool(magic or kind)
 
     def _read_group(self, descriptor: int, group: list[_Chunk], running: bool) -> Iterator[Batch]:
-        data = bytearray(len(group) * CHUNK_BYTES)
-        held = self._read_chunks(descriptor, group, data)
+        words, self._spare = self._spare[: len(group)], _NO_CHUNKS
+        if len(words) < len(group):
+            words = np.empty((len(group), _WORDS), np.uint64)
+        held = self._read_chunks(descriptor, group, words)
         starts = np.array([chunk.position for chunk in group], np.int64)
-        at, sizes, ends, broken = _whole_records(_words(data), starts, held)
+        found = whole_records(words, starts, held, self._shapes)
         if running:
             # What was written before a record's size became visible is visible to a second read.
-            self._read_chunks(descriptor, group, data)
-        places = np.array([HEADER_BYTES + chunk.index * CHUNK_BYTES for chunk in group], np.int64)
-        offsets = places[at // CHUNK_BYTES] + at % CHUNK_BYTES if len(at) else at
-        for row, what in broken:
-            self._problem(int(places[row] + ends[row]), what)
-        for row, chunk in enumerate(group):
-            quiet = chunk.superseded and ends[row] == chunk.position
-            chunk.position = int(ends[row])
+            self._read_chunks(descriptor, group, words)
+        places = HEADER_BYTES + np.array([chunk.index for chunk in group], np.int64) * CHUNK_BYTES
+        for row, what in found.broken:
+            self._problem(int(places[row] + found.ends[row]), what)
+        for chunk, end in zip(group, found.ends.tolist(), strict=True):
+            quiet = chunk.superseded and end == chunk.position
+            chunk.position = end
             if chunk.kind and (quiet or not running or chunk.position == CHUNK_BYTES):
                 del self._unread[chunk.index]
                 if quiet and running:
                     self._set_aside.append(chunk)
-        for row, _ in broken:
+        for row, _ in found.broken:
             self._unread.pop(group[row].index, None)
-        types = _types(data, at)
-        if not (types == RecordType.CALL_AGAIN).any():
-            yield self._batch(data, at, sizes, offsets, types)
+        at = found.places + np.repeat(np.arange(len(group)) * _WORDS, found.counts)
+        offsets = 8 * found.places + np.repeat(places, found.counts)
+        is_again = types_of(found.heads) == RecordType.CALL_AGAIN
+        if not is_again.any():
+            yield self._batch(words.reshape(-1), at, found.heads, offsets)
             return
-        again = distinct(at[types == RecordType.CALL_AGAIN] // CHUNK_BYTES)
-        earlier = self._read_earlier(descriptor, group, data, starts, again)
-        for first in range(0, len(data), FEW * CHUNK_BYTES):
-            end = first + FEW * CHUNK_BYTES
-            those = (at >= first) & (at < end)
-            part = data[first:end]
-            yield self._batch(*self._expanded(part, at[those] - first, sizes[those], offsets[those], earlier - first))
+        earlier = self._read_earlier(descriptor, group, words, starts, distinct(at[is_again] // _WORDS))
+        for first in range(0, words.size, FEW * _WORDS):
+            part = words.reshape(-1)[first : first + FEW * _WORDS]
+            those = slice(*np.searchsorted(at, (first, first + len(part))))
+            before = earlier[slice(*np.searchsorted(earlier, (first, first + len(part))))] - first
+            yield self._batch(*self._expanded(part, at[those] - first, found.heads[those], offsets[those], before))
+        self._spare = words
 
-    def _read_earlier(
-        self, descriptor: int, group: list[_Chunk], data: bytearray, starts: Array, again: Array
-    ) -> Array:
-        """Where the records are that were read before, of the chunks in which a call is made ``again``; they are read into ``data`` once
+    def _read_earlier(self, descriptor: int, group: list[_Chunk], words: Array, starts: Array, again: Array) -> Array:
+        """Where the records are that were read before, of the chunks in which a call is made ``again``; they are read into ``words`` once
         more."""
-        view, held = memoryview(data), np.zeros(len(group), np.int64)
+        view, held = words.data.cast("B"), np.zeros(len(group), np.int64)
         for row in again.tolist():
             begin, held[row] = row * CHUNK_BYTES, starts[row]
             offset = HEADER_BYTES + group[row].index * CHUNK_BYTES
             os.preadv(descriptor, [view[begin : begin + int(starts[row])]], offset)
-        return _whole_records(_words(data), np.full(len(group), CHUNK_HEADER_BYTES), held)[0]
+        found = whole_records(words, np.full(len(group), CHUNK_HEADER_BYTES), held, [])
+        places: Array = found.places + np.repeat(np.arange(len(group)) * _WORDS, found.counts)
+        return places
 
-    def _read_chunks(self, descriptor: int, group: list[_Chunk], data: bytearray) -> Array:
+    def _read_chunks(self, descriptor: int, group: list[_Chunk], words: Array) -> Array:
         """Returns how much of each chunk the file holds."""
-        view = memoryview(data)
+        view = words.data.cast("B")
         held = np.zeros(len(group), np.int64)
         for row, chunk in enumerate(group):
             if chunk.kind:
@@ -501,13 +516,14 @@ class Recording(SideTables):
                 held[row] = chunk.position + os.preadv(descriptor, [view[begin : (row + 1) * CHUNK_BYTES]], offset)
         return held
 
-    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array, types: Array) -> Batch:
-        words = np.frombuffer(data, "<u4")
+    def _batch(self, words: Array, at: Array, heads: Array, offsets: Array) -> Batch:
+        """Of records that begin with ``heads``; those that are no calls are taken into the side tables."""
+        types, sizes = types_of(heads), sizes_of(heads)
         for index in np.flatnonzero(types != RecordType.CALL).tolist():
             start, size = int(at[index]), int(sizes[index])
             try:
-                flags = int(words[start // 4 + 1]) >> 16
-                self.take(int(types[index]), flags, bytes(data[start + 8 : start + size]), int(offsets[index]))
+                flags = int(words[start]) >> 48
+                self.take(int(types[index]), flags, words[start + 1 : start + size // 8].tobytes(), int(offsets[index]))
             except ValueError as error:
                 self._problem(int(offsets[index]), str(error))
         is_call = (types == RecordType.CALL) & (sizes >= layout.CALL.itemsize)
@@ -515,34 +531,32 @@ class Recording(SideTables):
             self._problem(int(offsets[index]), f"a call record of {int(sizes[index])} bytes")
         if not is_call.all():
             at, offsets, sizes = at[is_call], offsets[is_call], sizes[is_call]
-        calls = _at_every_word(data, layout.CALL.itemsize)[at // 8].view(layout.CALL)
-        fits = bytes_of(calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]) <= calls["size"]
+        calls = at_every_word(words, layout.CALL.itemsize)[at].view(layout.CALL)
+        fits = bytes_of(calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]) <= sizes
         if not fits.all():
             for index in np.flatnonzero(~fits).tolist():
                 self._problem(int(offsets[index]), "a call record says that it holds more than its size")
             calls, offsets, at = calls.take(np.flatnonzero(fits)), offsets[fits], at[fits]
         self._count_calls(calls)
-        return Batch(calls, offsets, data, at)
+        return Batch(calls, offsets, words, at)
 
     def _expanded(
-        self, data: bytearray, at: Array, sizes: Array, offsets: Array, earlier: Array
-    ) -> tuple[bytearray, Array, Array, Array, Array]:
-        """The same with a CALL for each CALL_AGAIN, and their types."""
-        earlier = earlier[(earlier >= 0) & (earlier < len(data))]
+        self, words: Array, at: Array, heads: Array, offsets: Array, earlier: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """The same with a CALL for each CALL_AGAIN."""
         every = np.sort(np.concatenate([earlier, at]))
-        calls, call_sizes = _calls_among(data, every, _size_at(data, every))
-        expanded = expand(data, calls, call_sizes)
-        types = _types(data, at)
-        is_again = (types == RecordType.CALL_AGAIN) & (sizes >= layout.AGAIN.itemsize)
+        calls, call_sizes = _calls_among(every, words[every])
+        expanded = expand(words, calls, call_sizes)
+        is_again = (types_of(heads) == RecordType.CALL_AGAIN) & (sizes_of(heads) >= layout.AGAIN.itemsize)
         place = np.searchsorted(calls, at[is_again])
         for index in np.flatnonzero(expanded.broken[place]).tolist():
             self._problem(int(offsets[is_again][index]), "a call that is made again, and not the one that it is like")
         kept = ~is_again
         kept[is_again] = expanded.is_call[place]
-        new, types = at.copy(), np.where(is_again, RecordType.CALL, types)
+        new = at.copy()
         new[is_again] = expanded.at[place]
-        at, types = new[kept], types[kept]
-        return expanded.data, at, _size_at(expanded.data, at), offsets[kept], types
+        at = new[kept]
+        return expanded.words, at, expanded.words[at], offsets[kept]
 
     def _count_calls(self, calls: Array) -> None:
         """The last call of each run of calls of one thread has its highest number."""
@@ -580,100 +594,9 @@ def _first_entered(chunk: bytes) -> int:
     return 0
 
 
-def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
-    """Walk all chunks (rows of 8-byte ``words``, of which ``held`` bytes are there): some record by record, those whose records have the
-    sizes of an earlier chunk's at once, as far as they have.
-
-    Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
-    """
-    ends, broken, found = starts.copy(), [], [np.zeros(0, np.int64)]
-    foreseen: dict[int, Array] = {}
-    unforeseen = held == CHUNK_BYTES
-    for row, (position, end) in enumerate(zip(starts.tolist(), held.tolist(), strict=True)):
-        alike, unforeseen[row] = foreseen.get(row, found[0]), False
-        if len(alike):
-            position = int(alike[-1]) + _size_of(int(words[row, alike[-1] // 8]))
-        own = memoryview(words[row]).cast("B").cast("I")
-        walked, position = _walk(own, position, end)
-        places = np.array(walked, np.int64)
-        found += [alike + row * CHUNK_BYTES, places + row * CHUNK_BYTES]
-        if len(walked) > len(alike):
-            rows = np.flatnonzero(unforeseen & (starts == starts[row]))
-            foreseen |= _like_another(words, rows, words[row], np.concatenate([alike, places]))
-            unforeseen[list(foreseen)] = False
-        ends[row] = position
-        size = _size_of(int(words[row, position // 8])) if position + 8 <= end else 0
-        if size:
-            cut_off = end < CHUNK_BYTES and position + size <= CHUNK_BYTES
-            broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
-    at = np.concatenate(found)
-    return at, _sizes(words.reshape(-1)[at // 8]), ends, broken
-
-
-def _like_another(words: Array, rows: Array, other: Array, places: Array) -> dict[int, Array]:
-    """Where some rows of words have records of the types and sizes that another has at ``places``, from the first on; by row."""
-    if not len(rows) or len(places) < _FEWEST_ALIKE:
-        return {}
-    heads = other[places // 8]
-    looked_at = np.where((heads & _TYPE) == _AGAIN, _HEAD_OF_AGAIN, _HEAD)
-    heads &= looked_at
-    few = slice(_FEWEST_ALIKE)
-    begin = words[rows[:, None], places[few] // 8] & looked_at[few]
-    rows = rows[(begin == heads[few]).all(1)]
-    differ = (words[rows[:, None], places // 8] & looked_at) != heads
-    counts = np.where(differ.any(1), np.argmax(differ, 1), len(places))
-    return {row: places[:count] for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
-
-
-def _walk(words: memoryview, position: int, held: int) -> tuple[list[int], int]:
-    """Places of the next records, and where the last of them ends. ``words`` are of 4 bytes."""
-    places: list[int] = []
-    while position + 8 <= held:
-        size = words[position >> 2]
-        if size > CHUNK_BYTES and words[(position >> 2) + 1] & 0xFFFF == RecordType.CALL_AGAIN:
-            size &= 0xFFFF
-        if not size or size & 7 or position + size > held:
-            break
-        places.append(position)
-        position += size
-    return places, position
-
-
-def _words(data: bytearray) -> Array:
-    """A row for each chunk."""
-    return np.frombuffer(data, "<u8").reshape(-1, CHUNK_BYTES // 8)
-
-
-def _size_of(head: int) -> int:
-    """Of a record that begins with this word."""
-    return head & (0xFFFF if head >> 32 & 0xFFFF == RecordType.CALL_AGAIN else 0xFFFFFFFF)
-
-
-def _sizes(heads: Array) -> Array:
-    """Of records that fit their chunks."""
-    sizes: Array = (heads & np.uint64(0xFFFF)).astype(np.int64)
-    return sizes
-
-
-def _size_at(data: bytearray, at: Array) -> Array:
-    sizes: Array = (np.frombuffer(data, "<u4")[at // 4] & 0xFFFF).astype(np.int64)
-    return sizes
-
-
-def _types(data: bytearray, at: Array) -> Array:
-    types: Array = np.frombuffer(data, "<u4")[at // 4 + 1] & 0xFFFF
-    return types
-
-
-def _calls_among(data: bytearray, at: Array, sizes: Array) -> tuple[Array, Array]:
+def _calls_among(at: Array, heads: Array) -> tuple[Array, Array]:
     """Of records, in order: where those of calls are, and their sizes."""
-    types = _types(data, at)
+    types, sizes = types_of(heads), sizes_of(heads)
     least = np.where(types == RecordType.CALL, layout.CALL.itemsize, layout.AGAIN.itemsize)
     are_calls = ((types == RecordType.CALL) | (types == RecordType.CALL_AGAIN)) & (sizes >= least)
     return at[are_calls], sizes[are_calls]
-
-
-def _at_every_word(data: bytearray, size: int) -> Array:
-    """The ``size`` bytes from each word of 8 bytes on, as one element: numpy copies these faster than structures."""
-    view: Array = np.ndarray((max((len(data) - size) // 8 + 1, 0),), np.dtype(f"V{size}"), data, strides=(8,))
-    return view

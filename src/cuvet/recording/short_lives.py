@@ -108,7 +108,7 @@ class Spared(NamedTuple):
 class Run(NamedTuple):
     """Columns of calls in their order, all of which succeeded and named living objects only. ``made``, ``ended``: the kinds of
     ``made_by`` and ``ended_by``; ``allocates``: whether they make memory in any way, ``lasts``: the same of ``LASTING``; ``stream``: index
-    of the parameter that they enqueue on, -1 if there is none. ``words`` gives a word of each of some calls (indices, bytes from the start
+    of the parameter that they enqueue on, -1 if there is none. ``words`` gives a word of each of some calls (indices, words from the start
     of each). ``able``: whether they may be left out."""
 
     calls: Array
@@ -167,10 +167,10 @@ def columns_of(run: Run, members: Array, behind: int) -> Array:
     calls, columns = run.calls.take(members), np.zeros(len(members), MADE)
     makes = np.cumsum(run.made == LASTING)
     columns["later"] = makes[behind - 1] - makes[members]
-    output = 8 * (_FIXED + calls["arguments"].astype(np.int64))
+    output = _FIXED + calls["arguments"].astype(np.int64)
     columns["generation"] = run.words(members, output) >> np.uint64(32)
-    columns["handle"] = run.words(members, output + 8)
-    columns["argument"] = run.words(members, np.full(len(members), 8 * _FIXED))
+    columns["handle"] = run.words(members, output + 1)
+    columns["argument"] = run.words(members, np.full(len(members), _FIXED))
     columns["entered"], columns["number"] = calls["entered"], calls["number"]
     return columns
 
@@ -180,17 +180,17 @@ def _handles_and_sizes(run: Run) -> tuple[Array, Array]:
     calls = run.calls
     handles, sizes = np.zeros(len(calls), np.uint64), np.zeros(len(calls), np.uint64)
     ends = np.flatnonzero((run.ended > 0) & (calls["arguments"] > 0))
-    handles[ends] = run.words(ends, np.full(len(ends), 8 * _FIXED))
+    handles[ends] = run.words(ends, np.full(len(ends), _FIXED))
     makes = np.flatnonzero((run.made > 0) & (calls["outputs"] == 1) & (calls["arguments"] > 1))
-    at = 8 * (_FIXED + calls["arguments"][makes].astype(np.int64) + 3 * calls["objects"][makes].astype(np.int64))
+    at = _FIXED + calls["arguments"][makes].astype(np.int64) + 3 * calls["objects"][makes].astype(np.int64)
     what = run.words(makes, at)
     known = (what & np.uint64(0xFFFF) == run.made[makes].astype(np.uint64) << np.uint64(8)) & (
         what >> np.uint64(32) > 0
     )
     makes, at = makes[known], at[known]
-    handles[makes] = run.words(makes, at + 8)
+    handles[makes] = run.words(makes, at + 1)
     memory = makes[run.made[makes] == Kind.MEMORY]
-    sizes[memory] = run.words(memory, np.full(len(memory), 8 * (_FIXED + 1)))
+    sizes[memory] = run.words(memory, np.full(len(memory), _FIXED + 1))
     return handles, sizes
 
 
@@ -198,7 +198,7 @@ def _streams(run: Run) -> Array:
     """The stream that each call enqueues on; all ones if it enqueues on none."""
     streams = np.full(len(run.calls), np.uint64(layout.NOT_ASKED))
     on = np.flatnonzero((run.stream >= 0) & (run.stream < run.calls["arguments"]) & ((run.made > 0) | (run.ended > 0)))
-    streams[on] = run.words(on, 8 * (_FIXED + run.stream[on]))
+    streams[on] = run.words(on, _FIXED + run.stream[on])
     return streams
 
 
@@ -275,7 +275,7 @@ def _words_behind(run: Run, indices: Array) -> Array:
     """All words of some calls behind the fixed parts of their records."""
     lengths = run.calls["size"][indices].astype(np.int64) // 8 - _FIXED
     within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return run.words(np.repeat(indices, lengths), 8 * (_FIXED + within))
+    return run.words(np.repeat(indices, lengths), _FIXED + within)
 
 
 def _on_own_stream(run: Run, make: Array, streams: Array) -> Array:
@@ -284,7 +284,7 @@ def _on_own_stream(run: Run, make: Array, streams: Array) -> Array:
     own |= streams[make] <= 2
     named = np.flatnonzero(~own & (run.calls["objects"][make] == 1))
     calls = run.calls.take(make[named])
-    at = 8 * (_FIXED + calls["arguments"].astype(np.int64) + 2)
+    at = _FIXED + calls["arguments"].astype(np.int64) + 2
     own[named] = run.words(make[named], at) == calls["context"]
     result: Array = own
     return result
@@ -312,7 +312,7 @@ def _likeness(run: Run, indices: Array) -> Array:
         like ^= like >> _SHIFT
     for argument in (1, 2):
         having = np.flatnonzero(calls["arguments"] > argument)
-        found = run.words(indices[having], np.full(len(having), 8 * (_FIXED + argument)))
+        found = run.words(indices[having], np.full(len(having), _FIXED + argument))
         like[having] = (like[having] ^ found) * MIX
     return like
 
