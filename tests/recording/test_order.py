@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cuvet import catalog
@@ -79,7 +80,10 @@ def test_names_with_numbers_that_no_recording_has_take_no_memory(tmp_path: Path)
     known = EntryPoints(found)
     assert [known[at] is not None for at in ((1 << 16) - 1, 1 << 16, 1 << 31)] == [True, False, False]
     assert known.name(1 << 31) == "cuInit"
-    assert len(known.makes) == 1 << 16
+    unknown = 1 << 16
+    assert len(known.makes) == unknown + 1
+    assert known.numbers(np.array([unknown - 1, unknown, (1 << 32) - 1])).tolist() == [unknown - 1, unknown, unknown]
+    assert [known.maps[unknown], known.makes[unknown], known.stream[unknown]] == [True, False, -1]
 
 
 QUIET: dict[str, object] = {"flags": 0}

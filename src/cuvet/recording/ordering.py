@@ -50,6 +50,7 @@ _NOTABLE = (
 ).value
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
 _FIXED = layout.CALL.itemsize // 8
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 EVER = (1 << 64) - 1
 """Later than all instants."""
 _SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
@@ -100,7 +101,8 @@ class EntryPoints:
             for number, name in names.items()
             if number < 1 << 16 and (known := catalog.recorded_entry_point(name))
         }
-        self.makes = np.zeros(max(self._by_id, default=0) + 1, bool)
+        self._unknown = max(self._by_id, default=0) + 1
+        self.makes = np.zeros(self._unknown + 1, bool)
         self.stream = np.full(len(self.makes), -1)
         self.ends = np.zeros(len(self.makes), bool)
         self.library = np.zeros(len(self.makes), bool)
@@ -114,6 +116,7 @@ class EntryPoints:
         """The parameters that are the kernel which a call launches, and its arguments."""
         self.made, self.ended = np.zeros(len(self.makes), np.int8), np.zeros(len(self.makes), np.int8)
         self.allocates, self.lasts = np.zeros(len(self.makes), bool), np.zeros(len(self.makes), bool)
+        self.maps[self._unknown] = True
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
@@ -132,6 +135,11 @@ class EntryPoints:
             if launched and "kernelParams" in entry_point.index:
                 self.function[number] = entry_point.index[launched[0]]
                 self.given[number] = entry_point.index["kernelParams"]
+
+    def numbers(self, ids: Array) -> Array:
+        """Where the columns have these entry points; all that are unknown are one."""
+        found: Array = np.minimum(ids, self._unknown).astype(np.intp)
+        return found
 
     def __getitem__(self, number: int) -> EntryPoint | None:
         return self._by_id.get(number)
@@ -221,40 +229,39 @@ class Ordering:
 
     def _take(self, batch: Batch) -> None:
         self._take_others()
-        calls = batch.calls
+        calls, known = batch.calls, self.entry_points
         self.counted += len(calls)
-        known = calls["entry_point"] < len(self.entry_points.makes)
-        number = np.where(known, calls["entry_point"], 0)
-        makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
-        instants = np.where(makes, calls["returned"], calls["entered"])
-        notable = (calls["flags"] & _NOTABLE != 0) | ((calls["status"] != 0) & (calls["status"] != NOT_READY))
-        ended = np.sort(calls["entered"][self.entry_points.ends[number] & known])
-        library = self.entry_points.library[number] & known
+        codes = calls.view("<u8")[1::_FIXED].copy()  # fields of structures far apart take long to read
+        number, status = known.numbers(codes & _LOW), codes >> _HALF
+        notable = (calls["flags"] & _NOTABLE != 0) | ((status != 0) & (status != NOT_READY))
+        ended = np.sort(calls["entered"][np.flatnonzero(known.ends[number])])
+        library = known.library[number]
         notable[self._first_alike(batch, np.flatnonzero(library & ~notable), ended)] = True
         self._ended += len(ended)
         if not notable.all():
-            stream = np.where(known & ~notable, self.entry_points.stream[number], -1)
+            stream = known.stream[number]
+            stream[notable] = -1
             notable[_last_work(batch, notable & ~library, stream)] = True
-        self._wait(batch, np.flatnonzero(notable), instants, number)
+        self._wait(batch, np.flatnonzero(notable), number)
 
-    def _wait(self, batch: Batch, indices: Array, instants: Array, number: Array) -> None:
+    def _wait(self, batch: Batch, indices: Array, number: Array) -> None:
         """Calls of a batch wait for their turn."""
-        calls = batch.calls.take(indices)
+        calls, known, number = batch.calls.take(indices), self.entry_points, number[indices]
         rows = np.zeros(len(indices), ROW)
-        rows["instant"], rows["number"], rows["offset"] = instants[indices], calls["number"], batch.offsets[indices]
+        makes = known.makes[number] & (calls["returned"] > 0)
+        rows["instant"] = np.where(makes, calls["returned"], calls["entered"])
+        rows["number"], rows["offset"] = calls["number"], batch.offsets[indices]
         rows["source"], rows["row"] = self._batches_taken, indices
         rows["special"] = calls["status"] == PENDING
         if self._repeats is not None:
-            rows["calm"] = (calls["status"] == 0) & (calls["flags"] & _SUSPECT == 0)
-            rows["calm"] &= calls["entry_point"] == number[indices]
-            able = self.entry_points.repeatable[number[indices]] & rows["calm"]
-            rows["calm"] &= able | self.entry_points.calm[number[indices]]
+            calm = (calls["status"] == 0) & (calls["flags"] & _SUSPECT == 0)
+            able = known.repeatable[number] & calm
+            rows["calm"] = able | (known.calm[number] & calm)
             if self.pinned is not None:
                 able &= ~self.pinned(batch.offsets[indices])
-            rows["maps"] = self.entry_points.maps[number[indices]] | (calls["entry_point"] != number[indices])
-            written = self.entry_points.written[number[indices]]
+            rows["maps"] = known.maps[number]
             unread = self._unread(batch, indices, number, rows["maps"])
-            rows["like"], rows["generations"] = likeness(batch, indices, able, written, unread)
+            rows["like"], rows["generations"] = likeness(batch, indices, able, known.written[number], unread)
             rows["able"] = able
         if _MANY * len(indices) < len(batch.calls):
             few, rows["row"] = batch.those(indices), np.arange(len(indices))
@@ -275,13 +282,12 @@ class Ordering:
         known = None if held or maps.any() or any(part["maps"].any() for part in self._waiting) else self.codeless()
         if known is None or not len(known.handles) or not len(known.starts):
             return None
-        of = number[indices]
-        function, functions = self.entry_points.function[of], np.zeros(len(indices), np.uint64)
+        function, functions = self.entry_points.function[number], np.zeros(len(indices), np.uint64)
         launches = np.flatnonzero((function >= 0) & (function < batch.calls["arguments"][indices]))
         handles = batch.words(indices[launches], _FIXED + function[launches])
         place = np.minimum(np.searchsorted(known.handles, handles), len(known.handles) - 1)
         functions[launches] = np.where(known.handles[place] == handles, handles, np.uint64(0))
-        return Unread(functions, self.entry_points.given[of], known.starts, known.ends)
+        return Unread(functions, self.entry_points.given[number], known.starts, known.ends)
 
     def _add(self, rows: Array) -> None:
         """Rows wait for their turn, before those of the parts that are not all earlier."""
@@ -507,8 +513,9 @@ def _in_order(rows: Array) -> Array:
 
 def _begun(batch: Batch) -> int:
     """Ticks at which the newest chunk of the batch was begun."""
-    chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
-    return int(batch.calls["entered"][np.searchsorted(chunk, chunk[-1])])
+    last = int(batch.offsets[-1])
+    begin = last - (last - HEADER_BYTES) % CHUNK_BYTES
+    return int(batch.calls["entered"][np.searchsorted(batch.offsets, begin)])
 
 
 def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
@@ -517,7 +524,7 @@ def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
     works = np.flatnonzero((stream >= 0) & (stream < batch.calls["arguments"]))
     if not works.size:
         return works
-    chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
+    chunk = (batch.offsets - HEADER_BYTES) >> CHUNK_BYTES.bit_length() - 1
     segment = np.cumsum(dividing) + chunk * (len(dividing) + 1)
     streams = batch.words(works, _FIXED + stream[works])
     last = (streams[1:] != streams[:-1]) | (np.diff(segment[works]) != 0)

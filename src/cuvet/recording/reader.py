@@ -560,8 +560,9 @@ class Recording(SideTables):
 
     def _count_calls(self, calls: Array) -> None:
         """The last call of each run of calls of one thread has its highest number."""
-        ends = np.flatnonzero(np.append(calls["thread"][1:] != calls["thread"][:-1], len(calls) > 0))
-        for thread, number in zip(calls["thread"][ends].tolist(), calls["number"][ends].tolist(), strict=True):
+        threads = calls["thread"].copy()
+        ends = np.append(np.flatnonzero(threads[1:] != threads[:-1]), len(calls) - 1)[: len(calls)]
+        for thread, number in zip(threads[ends].tolist(), calls["number"][ends].tolist(), strict=True):
             self._count_thread(thread, number)
 
 
