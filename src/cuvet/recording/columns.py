@@ -4,12 +4,23 @@ each element field by field where they are indexed, copied or concatenated; ``ta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+_KEPT_BYTES = 9 << 20
+"""More than any of the arrays has that are made of chunks read at a time."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Arrays are made in memory that others gave back. Without this, glibc takes the memory of each one of 128 KiB and more from the system
+    and returns it, a page fault for every 4 KiB; it stops that up to the size of the largest that was given back (mallopt(3))."""
+    np.empty(_KEPT_BYTES, np.uint8)
 
 
 def joined(parts: Sequence[Array]) -> Array:

@@ -19,7 +19,7 @@ from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.again import bytes_of, expand
 from cuvet.recording.chunks import Shape, sizes_of, types_of, whole_records
-from cuvet.recording.columns import at_every_word, distinct
+from cuvet.recording.columns import at_every_word, distinct, keep_freed_memory
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
 from cuvet.regular import open_regular
@@ -285,6 +285,7 @@ class Recording(SideTables):
 
         While the process is ``running`` its last records are left for the next poll if they are not whole yet.
         """
+        keep_freed_memory()
         with self._opened() as descriptor:
             self._read_header()
             yield from self._poll_kept()
