@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def test_a_number_from_nowhere_is_a_mistake_where_every_object_is_seen_made(life
 @every_row
 def test_what_a_mistake_leaves_out_is_a_program_of_its_family(life: Life) -> None:
     for mistake in life.mistakes:
-        (whole,) = rules_of(replace(life, mistakes=(replace(mistake, without=()),)), "")
+        (whole,) = rules_of(life._replace(mistakes=(mistake._replace(without=()),)), "")
         titles = re.findall(r"^## (.+)$", whole.VALID + whole.INVALID, flags=re.M)
         assert set(mistake.without) <= set(titles)
 
@@ -76,7 +75,7 @@ def test_what_one_call_ends_can_be_ended_twice() -> None:
 
 def test_a_program_without_a_word_of_the_row_is_left_out() -> None:
     row = next(life for life, _ in ROWS if life.name == "mipmapped-array")
-    with_another = replace(row, another_use="cu.cuMipmappedArrayGetLevel({}, 1)")
+    with_another = row._replace(another_use="cu.cuMipmappedArrayGetLevel({}, 1)")
     titles = [
         [example.name for rule in rules_of(life, "") for example in runnable(invalid(rule))]
         for life in (row, with_another)
@@ -102,8 +101,8 @@ def test_texts_of_no_rule_are_a_mistake(texts: str, message: str) -> None:
 @pytest.mark.parametrize("part", ["texts", "valid", "invalid"])
 def test_a_word_that_no_row_has_is_a_mistake(part: str) -> None:
     (row,) = (life for life, _ in ROWS if life.name == "pool")
-    family = replace(DESTROYED_TWICE, **{part: "## one\n{nuon}\n" if part != "texts" else "summary: {nuon} is lost"})
-    (rule,) = rules_of(replace(row, mistakes=(replace(row.mistakes[0], family=family),)), "")
+    family = DESTROYED_TWICE._replace(**{part: "## one\n{nuon}\n" if part != "texts" else "summary: {nuon} is lost"})
+    (rule,) = rules_of(row._replace(mistakes=(row.mistakes[0]._replace(family=family),)), "")
     with pytest.raises(TextError, match=r"^rules/families.py, pool-destroy-twice: no row has the word \{nuon\}; "):
         assert rule.summary + rule.VALID + rule.INVALID
 
@@ -111,7 +110,7 @@ def test_a_word_that_no_row_has_is_a_mistake(part: str) -> None:
 def test_programs_are_in_the_words_of_the_row() -> None:
     row = next(life for life, _ in ROWS if life.name == "pool")
     (rule,) = rules_of(
-        replace(row, mistakes=tuple(each for each in row.mistakes if each.family is DESTROYED_TWICE)), ""
+        row._replace(mistakes=tuple(each for each in row.mistakes if each.family is DESTROYED_TWICE)), ""
     )
     assert rule.name == "pool-destroy-twice"
     assert invalid(rule)[0].program == (

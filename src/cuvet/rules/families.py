@@ -1,12 +1,11 @@
 """The mistakes that can be made in the life of an object of any kind: what each has in common for all kinds (``lives``)."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cuvet.rules.lifecycle import DestroyTwice, LifeRule, NeverCreated, NullHandle, ParentGone, UseAfterDestroy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(NamedTuple):
     """A mistake as all kinds of objects know it: texts with the words of a row in braces (``_words``).
 
     A program is left out if a row has nothing for one of its words. A line that is nothing but such a word is left out alone.
@@ -82,8 +81,7 @@ other = {other}
 """,
 )
 
-MISTAKEN = replace(
-    NEVER_CREATED,
+MISTAKEN = NEVER_CREATED._replace(
     texts=NEVER_CREATED.texts
     + """
     summary: a call gets the handle of something else instead of {a}

@@ -1,7 +1,7 @@
 """What the address given to cuMemFree, cuMemFreeAsync or cuMemFreeHost is: exactly one case applies."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.model.accesses import array_at
@@ -18,8 +18,7 @@ class Case(Enum):
     UNKNOWN = "nothing that CUDA allocated"
 
 
-@dataclass(frozen=True, slots=True)
-class Freed:
+class Freed(NamedTuple):
     case: Case
     argument: int
     address: int

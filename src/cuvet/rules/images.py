@@ -1,12 +1,14 @@
 """What a module or library is loaded from: which argument it is, and what its bytes are."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from cuvet.image.compatibility import driver_of_number
-from cuvet.image.describe import ImageDescription, describe
-from cuvet.image.raw import image_verdict
-from cuvet.image.verdicts import Verdict, ptx_name
+from typing import TYPE_CHECKING, NamedTuple
+
 from cuvet.model import Call, ModelView
+
+if TYPE_CHECKING:
+    from cuvet.image.describe import ImageDescription
+    from cuvet.image.verdicts import Verdict
 
 BYTES = {
     "cuModuleLoadData": "image",
@@ -24,8 +26,7 @@ _STORED = 4096
 _UNKNOWN_SIZE = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """``readable``: how many bytes of it can be read. ``data``: the first of them. ``terminated``: a NUL is among them."""
 
     argument: int
@@ -45,6 +46,8 @@ class Image:
     @property
     def what(self) -> str:
         """``PTX 8.0 for sm_90``, ``a cubin for sm_90``, ``what is loaded``."""
+        from cuvet.image.verdicts import ptx_name  # start: only if the bytes of an image are known
+
         found = self.description
         if found.kind == "ptx":
             return ptx_name(found.ptx_version, found.target)
@@ -58,6 +61,8 @@ def image_of(call: Call) -> Image | None:
     parameter = BYTES.get(call.name) or FILES.get(call.name)
     if parameter is None or call.image_readable < 0 or not (call.image or call.image_readable):
         return None
+    from cuvet.image.describe import describe  # start: only if the bytes of an image are known
+
     argument = call.entry_point.index[parameter]
     return Image(argument, call.image, call.image_readable, call.image_terminated, describe(call.image))
 
@@ -70,6 +75,9 @@ def refusal(call: Call, status: int, known: bool = True) -> tuple[int, ...]:
 
 def verdict_on(image: Image, call: Call, model: ModelView) -> Verdict:
     """What ``cuvet inspect`` says of the image, as far as its bytes, the GPU and the driver are known."""
+    from cuvet.image.compatibility import driver_of_number  # start: only if the bytes of an image are known
+    from cuvet.image.raw import image_verdict
+
     capability = model.capability(call)
     driver = driver_of_number(model.driver_version) if model.driver_version else None
     return image_verdict(

@@ -9,8 +9,8 @@ rules of a row.
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import cast
+from functools import cache
+from typing import NamedTuple, cast
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.fields import TextError, fields, mistakes_in
@@ -23,8 +23,7 @@ FROM_NOWHERE = "0x1234567000"
 _INVALID_HANDLE = "the handle is not valid (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(NamedTuple):
     """What is special about a mistake with one kind of object. Its texts are below the rows (``rules_of``).
 
     Of the family's programs those whose titles are in ``without`` are left out, all if ``programs`` is False; ``use`` stands for the
@@ -64,8 +63,7 @@ _ATTRIBUTES = (
 _OTHERS = {*HEADINGS, "summary", "help"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spelled:
+class Spelled(NamedTuple):
     """How a language makes, uses and ends an object in a function with the parameters ``given``: in Python statements; in
     C++ and C# calls, and the ``type`` of the object."""
 
@@ -78,8 +76,7 @@ class Spelled:
     """If what programs call it is a word of the language."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class Life(NamedTuple):
     """How an object of a kind lives, in programs over the driver API (``cuvet.rules.programs``), and the mistakes there are.
 
     ``name`` begins the names of its rules. ``make`` is an expression that makes an object; ``use``, ``another_use`` and ``end`` are calls
@@ -89,6 +86,7 @@ class Life:
     kind: Kind
     name: str
     make: str
+    mistakes: tuple[Mistake, ...]
     use: str = ""
     another_use: str = ""
     end: str = ""
@@ -104,7 +102,6 @@ class Life:
     cpp: Spelled | None = None
     python: Spelled | None = None
     csharp: Spelled | None = None
-    mistakes: tuple[Mistake, ...]
 
 
 class _Text:
@@ -133,20 +130,19 @@ def rules_of(life: Life, texts: str) -> tuple[type[LifeRule], ...]:
 
 
 def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
-    family = mistake.family
-    words = _words(life, mistake)
-    name = words["rule"]
+    family, name = mistake.family, _rule_name(life, mistake)
+    words = cache(lambda: _words(life, mistake))
     texts, right, wrong = (own.pop(key, "") for key in (name, f"{name}: right", f"{name}: wrong"))
     attributes = {
         "__module__": f"cuvet.rules.{life.name.replace('-', '_')}.life",
-        "__doc__": _Text(lambda: _page(family, texts, words)),
+        "__doc__": _Text(lambda: _page(family, texts, words())),
         "code": mistake.code,
         "name": name,
-        "summary": _Text(lambda: dict(_texts(family, texts, words))["summary"]),
-        "help": _Text(lambda: dict(_texts(family, texts, words))["help"]),
-        "evidence": _Text(lambda: _evidence(family, texts, words)),
-        "VALID": _Text(lambda: _programs(family.valid, words, mistake) + right),
-        "INVALID": _Text(lambda: _programs(family.invalid, words, mistake) + wrong),
+        "summary": _Text(lambda: dict(_texts(family, texts, words()))["summary"]),
+        "help": _Text(lambda: dict(_texts(family, texts, words()))["help"]),
+        "evidence": _Text(lambda: _evidence(family, texts, words())),
+        "VALID": _Text(lambda: _programs(family.valid, words(), mistake) + right),
+        "INVALID": _Text(lambda: _programs(family.invalid, words(), mistake) + wrong),
         "kind": life.kind,
         "outcomes": mistake.outcomes,
     }
@@ -212,7 +208,11 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
         words |= _in_language(prefix, spelled, variable) if spelled else _BLANK[prefix]
     words["cpp"] = "cuda" if life.cpp and life.cpp.make.startswith("cuda") else "c++"
     words["py_module"] = "runtime" if life.python and "runtime." in life.python.make else "driver"
-    return words | {"rule": mistake.family.name.format(**words)}
+    return words | {"rule": _rule_name(life, mistake)}
+
+
+def _rule_name(life: Life, mistake: Mistake) -> str:
+    return mistake.family.name.format(name=life.name, verb=life.verb)
 
 
 def _in_language(prefix: str, spelled: Spelled, variable: str) -> dict[str, str]:

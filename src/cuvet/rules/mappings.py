@@ -1,10 +1,9 @@
 """What /proc/self/maps says about a range: the lines that a failed host registration brings along."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """Addresses [start, end). ``access`` is four letters, for example ``rw-p`` (``s``: shared). ``path`` is empty for anonymous memory."""
 
     start: int

@@ -1,8 +1,7 @@
 """Why a host registration or unregistration is refused: at most one case applies, so that each call breaks one rule."""
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from cuvet.catalog.results import INVALID_VALUE, OUT_OF_MEMORY
 from cuvet.catalog.roles import Kind
@@ -56,8 +55,7 @@ class Case(Enum):
     CONTEXT_GONE = "registration ended with its context"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """``parameter`` is at fault. ``undefined``: the driver may also do something else than ``outcomes``."""
 
     case: Case

@@ -1,5 +1,3 @@
-from cuvet.image.compatibility import driver_of_number, newest_ptx, version
-from cuvet.image.verdicts import ptx_too_new
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
 from cuvet.rules.rule import CallRule, Violations
@@ -47,6 +45,9 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
         image = image_of(call)
         if image is None or image.description.kind not in ("ptx", "fatbin"):
             return
+        from cuvet.image.compatibility import driver_of_number, newest_ptx, version  # start: only for PTX that failed
+        from cuvet.image.verdicts import ptx_too_new
+
         text, because = f"{image.what} is newer than the driver takes", tuple[str, ...]()
         driver = driver_of_number(model.driver_version) if model.driver_version else None
         if image.description.ptx_version is not None and image.description.target is not None:

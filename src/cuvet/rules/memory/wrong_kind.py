@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
@@ -9,8 +9,7 @@ from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import CallRule, Violations
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
+class _Needs(NamedTuple):
     """``parameter`` is an address in memory of one of these variants; with ``pinned``, or in pinned host memory. Of ``WRITES`` it is the
     address that is written to."""
 
