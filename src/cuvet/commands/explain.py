@@ -68,15 +68,33 @@ def run(args: argparse.Namespace) -> int:
     words = " ".join(args.what).strip()
     rule = rule_called(words)
     if rule is not None:
+        _say_file(words)
         reports.write(_of_rule(rule), args)
         return 0
-    found = _explained(words, args)
+    try:
+        found = _explained(words, args)
+    except _Unknown:
+        if args.format == "json":
+            from cuvet.knowledge.explanation import unknown
+
+            reports.write(_of_error(unknown(valid(words)), args.all), args)
+        raise
     reports.write(_of_error(found, args.all), args)
     return 0 if found.known else 2
 
 
+class _Unknown(CuvetError):
+    """Nothing is known about what was asked."""
+
+
+def _say_file(id: str) -> None:
+    """An id is meant before a file of its name."""
+    if os.path.isfile(id):
+        print(f"cuvet: {printable(id)} is an id; the file: {os.path.join(os.curdir, printable(id))}", file=sys.stderr)
+
+
 def _explained(words: str, args: argparse.Namespace) -> Explanation:
-    """CuvetError if nothing is known: with the nearest names."""
+    """_Unknown if nothing is known: with the nearest names."""
     from cuvet.knowledge import device_faults, explanation, logs
 
     if not words:
@@ -93,17 +111,24 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
             print(f"cuvet: {printable(name)}: {left_out}, the log is too long", file=sys.stderr)
         faults = _looked_up(_placed(device_faults.faults_in(content.data), content), args.recording)
         log = logs.read(content.data)
+        if log.stopped:
+            left_out = f"lines after {content.line(log.stopped):,} were not looked at, {logs.MOST_LINES:,} before them may matter"
+            print(f"cuvet: {printable(name)}: {left_out}", file=sys.stderr)
         log = msgspec.structs.replace(log, sightings=_placed(log.sightings, content))
         found = explanation.explain_log(name, log, faults, everything=args.all)
         if found is None:
-            raise CuvetError(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
+            raise _Unknown(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
         return found
     if args.recording is not None:
         raise CuvetError("--recording is for the addresses in a log: give a FILE or - as WHAT")
     words = valid(words)
-    found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)
+    found = explanation.explain_cause(words)
+    if found is not None:
+        _say_file(words)
+        return found
+    found = explanation.explain_text(words, args.api, everything=args.all)
     if found is None or (not found.errors and _nearest(words, 0.8)) or (not found.known and " " not in words):
-        raise CuvetError(_unknown(words, args.api))
+        raise _Unknown(_unknown(words, args.api))
     return found
 
 
@@ -126,11 +151,12 @@ def _looked_up(faults: tuple[DeviceFault, ...], recording: Path | None) -> tuple
 
 
 def _is_log(word: str) -> bool:
-    """Whether it is a file, and no name or number that means something itself. A directory or a device is meant by its path."""
+    """Whether it is a file, and no name, number or id that means something itself. A directory or a device is meant by its path."""
     from cuvet.knowledge.errors import integer, named
+    from cuvet.knowledge.search import cause_named
 
     is_there = os.path.exists if os.sep in word else os.path.isfile
-    return integer(word) is None and named(word) is None and is_there(word)
+    return is_there(word) and integer(word) is None and named(word) is None and cause_named(word) is None
 
 
 def _content(words: str) -> Excerpt:

@@ -90,6 +90,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
 
 
+def unknown(asked: str) -> Explanation:
+    """Of what nothing is known."""
+    return Explanation(tool=Tool(version=cuvet.__version__), asked=asked, known=False)
+
+
 def explain_cause(id: str) -> Explanation | None:
     """The cause of this id, if there is one."""
     cause = cause_named(id)

@@ -17,7 +17,8 @@ from cuvet.knowledge.mentions import calls_in, errors_on
 MOST_BYTES = 16 << 20
 """Of a longer log, half of it from the beginning and half from the end are looked at."""
 _MOST_LINE = 4096
-_MOST_LINES = 20_000
+MOST_LINES = 20_000
+"""So many lines that may report an error are looked at."""
 _MOST_TEXT = 32 << 10
 _SUSPECT = re.compile(
     f"cuda|{'|'.join(PREFIXES)}".encode() + rb"|ptx|triton|gpu|kernel image|error[a-z_]|\] call to|__global__"
@@ -55,12 +56,14 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 class Log(msgspec.Struct, frozen=True):
     """``sightings`` in the order of the log. ``errors`` and ``calls``: those of the first line with an error. ``text``: where the signs of
     causes are looked for, the log if it is short, else what stands around its first error and every line that may matter. Of a long log
-    without an error, only the lines that tell of a failure."""
+    without an error, only the lines that tell of a failure. ``stopped``: after this line, others that may matter were not looked at; 0 if
+    all were."""
 
     sightings: tuple[Sighting, ...]
     errors: tuple[Error, ...]
     calls: tuple[str, ...]
     text: str
+    stopped: int = 0
 
     @property
     def fails(self) -> bool:
@@ -96,7 +99,12 @@ def read(data: bytes) -> Log:
     around = b""
     suspects: list[str] = []
     room = _MOST_TEXT
-    for number, start, line in _suspects(data):
+    stopped = last = 0
+    for count, (number, start, line) in enumerate(_suspects(data)):
+        if count == MOST_LINES:
+            stopped = last
+            break
+        last = number
         errors = errors_on(line)
         if errors and not first:
             first, around = errors, data[max(0, start - _MOST_TEXT // 2) : start + _MOST_TEXT // 2]
@@ -118,16 +126,13 @@ def read(data: bytes) -> Log:
     else:
         text = around.decode("utf-8", "replace") + "\n".join(suspects)
     calls = sightings[first[0].names[0]].calls if first else ()
-    return Log(tuple(sightings.values()), first, calls, text)
+    return Log(tuple(sightings.values()), first, calls, text, stopped)
 
 
 def _suspects(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """(number, offset, text) of each line that may report an error, the first ``_MOST_LINES`` of them."""
+    """(number, offset, text) of each line that may report an error."""
     number, counted, end = 1, 0, 0
-    for _ in range(_MOST_LINES):
-        match = _SUSPECT.search(data, end)
-        if match is None:
-            return
+    while match := _SUSPECT.search(data, end):
         start = data.rfind(b"\n", 0, match.start()) + 1
         end = data.find(b"\n", match.start())
         end = len(data) if end < 0 else end
