@@ -1,7 +1,7 @@
 """Write the public cases that ``cuvet explain`` compares with: ``python tools/fit_explain.py``. With ``--weights``, print how it does with
 other weights (some minutes).
 
-Only the learned cases (``tests/knowledge/ground/learn.jsonl``) and the known ones (``public_cases.jsonl``) are used, and of the everyday
+Only the learned cases (``LEARNED`` of ``tests/knowledge/ground``) and the known ones (``public_cases.jsonl``) are used, and of the everyday
 messages the half that calibrates. Each is asked without the cases of its own repository. The weights that were chosen stand in
 ``cuvet.knowledge.search``; the threshold follows from the last table.
 """
@@ -26,6 +26,7 @@ from cuvet.knowledge.terms import terms_of
 from measure_explain import plain, question, repository, rows, shown_by, without
 
 FILE = Path(__file__).parents[1] / "src/cuvet/knowledge/generated/cases.json"
+LEARNED = ("learn", "try", "fresh")
 TRIED = {
     "call": (20, 30, 40),
     "says": (60, 80, 110, 140),
@@ -43,7 +44,7 @@ Asked = tuple[frozenset[str], list[tuple[Cause | RuleCause, Found]], bool]
 
 def cases() -> list[Case]:
     """Those that are learned from, and the everyday messages that calibrate."""
-    found = [_case(row, (row["cause"], *row["also"])) for row in rows("learn")]
+    found = [_case(row, (row["cause"], *row["also"])) for part in LEARNED for row in rows(part)]
     return sorted([*found, *(_case(row, ()) for row in rows("calibration"))], key=lambda case: case.url)
 
 
@@ -61,7 +62,11 @@ def written() -> str:
 
 def learned() -> list[Asked]:
     return [
-        *(_asked(row, {plain(cause) for cause in (row["cause"], *row["also"])}) for row in rows("learn")),
+        *(
+            _asked(row, {plain(cause) for cause in (row["cause"], *row["also"])})
+            for part in LEARNED
+            for row in rows(part)
+        ),
         *(_asked(row, _of_category(row["cause_category"])) for row in rows("public")),
     ]
 

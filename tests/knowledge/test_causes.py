@@ -159,8 +159,9 @@ def test_the_score_is_the_sum_of_the_signs() -> None:
     assert score(signs, [HANDLE], ["cuEventRecord_ptsz"]) == 50 + WEIGHTS.call
     assert score(signs, [HANDLE], ["cudaEventRecord"], "with Two GPUs") == 50 + WEIGHTS.call + WEIGHTS.word
     assert score(signs, [HANDLE], [], "two gpus, device 1") == 50 + 2 * WEIGHTS.word
-    assert score(signs, [], [], "on device 1") == WEIGHTS.lonely_word
-    assert score(signs, [], [], "on device 12") == 0
+    assert score(signs, [], [], "on device 1 of the GPU") == WEIGHTS.lonely_word
+    assert score(signs, [], [], "on device 12 of the GPU") == 0
+    assert score(signs, [], [], "on device 1") == 0, "nothing names CUDA"
 
 
 def test_what_is_much_less_likely_is_not_told() -> None:

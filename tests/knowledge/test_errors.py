@@ -147,6 +147,10 @@ def test_messages_are_those_of_the_runtime() -> None:
         ("./solver: exit code 139", ["SIGSEGV"]),
         ("RuntimeError: out of memory", ["CUDA_ERROR_OUT_OF_MEMORY"]),
         ("kernel launch failed with error 700", ["CUDA_ERROR_ILLEGAL_ADDRESS"]),
+        ("shared object initialization failed", ["CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"]),
+        ("cuCtxSynchronize: invalid device context", ["CUDA_ERROR_INVALID_CONTEXT"]),
+        ("plugin: cuInit failed : 804", ["CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]),
+        ("cuIpcGetMemHandle return value:   1", ["CUDA_ERROR_INVALID_VALUE"]),
         ("CUDNN_STATUS_ALLOC_FAILED", ["CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"]),
     ],
 )
@@ -175,6 +179,10 @@ def test_errors_are_found_in_words(text: str, expected: list[str]) -> None:
         "ncurses initialization error",
         "chmod: changing permissions: Operation not permitted",
         "tar: out of memory",
+        "java: javax.print: invalid device context for printer",
+        "ld.so: plugin.so: shared object initialization failed",
+        "sd 2:0:0:0: [sda] Device not ready",
+        "pacman: integrity checks failed",
     ],
 )
 def test_words_that_are_no_error(text: str) -> None:

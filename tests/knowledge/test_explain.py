@@ -133,11 +133,57 @@ def test_too_little_is_not_known_and_checks_tell(capsys: pytest.CaptureFixture[s
     assert not found.known and not found.causes and found.checks
 
 
-@pytest.mark.parametrize("words", ["it rains", "mat1 and mat2 shapes cannot be multiplied (1x18 and 512x1024)"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "it rains",
+        "mat1 and mat2 shapes cannot be multiplied (1x18 and 512x1024)",
+        "fatal error: Python.h: No such file or directory",
+        "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+        "ImportError: DLL load failed while importing _ssl: The specified module could not be found.",
+        "docker: Error response from daemon: pull access denied for myimage, repository does not exist",
+        "OCI runtime create failed: runc create failed: unable to start container process: exec: bash: not found",
+        "/usr/bin/ld: cannot find -lboost_system",
+        "Error! Bad return status for module build on kernel: 6.10 Consult /var/lib/dkms/wireguard/1.0/build/make.log dkms",
+        'hip_code_object.cpp:120: guarantee(false && "hipErrorNoBinaryForGpu: Couldn\'t find binary for current devices!")',
+        "vkCreateInstance failed: VK_ERROR_INCOMPATIBLE_DRIVER",
+    ],
+)
 def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", words]) == 2
     shown = capsys.readouterr()
     assert "not known to cuvet" in shown.out + shown.err and "cause:" not in shown.out
+
+
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        ("Mismatched NCCL version detected : rank 1 version 22705 rank 0 version 22703", "nccl-versions-differ"),
+        ("rank0: NCCL version 2.20.5+cuda12.4\nrank1: NCCL version 2.19.3+cuda12.3\nit hangs", "nccl-versions-differ"),
+        ("ImportError: libc10.so: cannot open shared object file", "extension-imported-before-torch"),
+        ("fatal error: cuda_runtime.h: No such file or directory", "toolkit-header-not-found"),
+        ("ktmig.cu(56): error: texture is not a template", "source-removed-entry-point"),
+        ('config.toml: root = "/run/nvidia/driver"', "container-toolkit-wrong-driver-root"),
+        ("error: DLL load failed while importing _C: torch", "windows-dll-directory-not-searched"),
+    ],
+)
+def test_a_sentence_that_one_cause_prints(words: str, cause: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(capsys, words).causes[0].id == cause
+
+
+def test_one_version_of_nccl_on_every_rank_is_no_mismatch(capsys: pytest.CaptureFixture[str]) -> None:
+    log = "rank0: NCCL version 2.20.5+cuda12.4\nrank1: NCCL version 2.20.5+cuda12.4\nncclInvalidUsage: NCCL failed\n"
+    assert not any("NCCL version" in sign for cause in ask(capsys, log).causes for sign in cause.signs)
+    main(["explain", "--all", "--format", "json", log])
+    found = msgspec.json.decode(capsys.readouterr().out, type=Explanation)
+    assert all(sign.lower() != "nccl version 2.20.5" for cause in found.causes for sign in cause.signs)
+
+
+def test_a_container_s_prompt_is_evidence(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+    on_host = [cause.id for cause in ask(capsys, failed).causes]
+    within = [cause.id for cause in ask(capsys, f"[root@24c96d985c30 /]# nvidia-smi\n{failed}").causes]
+    assert "container-without-driver" in within and "container-without-driver" not in on_host
 
 
 def test_each_error_of_a_log_has_its_own_call(capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,6 +314,37 @@ def test_what_is_unknown_is_one_line(words: list[str], line: str, capsys: pytest
     assert err.count("\n") == 1 and len(err) < 400
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["qwertz"],
+        ["qwertz", "asdf"],
+        ["all went well\nindeed"],
+        ["--api", "cudnn", "no", "kernel", "image"],
+        ["\udcff"],
+    ],
+)
+def test_what_is_unknown_is_a_document_too(
+    words: list[str], validator: jsonschema.Draft202012Validator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--format", "json", *words]) == 2
+    document = json.loads(capsys.readouterr().out)
+    validator.validate(document)
+    assert document["known"] is False and document["causes"] == []
+
+
+@pytest.mark.parametrize("id", ["driver-too-old", "stream-use-after-destroy", "CV201"])
+def test_an_id_is_meant_before_a_file_of_its_name(
+    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / id).write_text("CUDA error: out of memory\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", id]) == 0
+    out, err = capsys.readouterr()
+    assert "out of memory" not in out.lower() and err == f"cuvet: {id} is an id; the file: ./{id}\n"
+    assert ask(capsys, f"./{id}").sightings[0].error == "CUDA_ERROR_OUT_OF_MEMORY"
+
+
 def test_bytes_that_are_no_text_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert ask(capsys, "CUDA error 400 \udcff").asked == "CUDA error 400 \\xff"
     assert ask(capsys, "CUDA error 400 \udcff\ndone").sightings[0].line == 1
@@ -291,6 +368,19 @@ def test_of_a_long_log_the_end_is_read_and_what_was_not_is_said(
         r"cuvet: .*/train.log: [\d,]+ bytes after line [\d,]+ were not looked at, the log is too long\n", err
     )
     assert ask(capsys, LOG).sightings and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_of_many_lines_that_may_matter_those_left_out_are_said(
+    over: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "step 1\n" + "gpu 0 is warm\n" * (logs.MOST_LINES - 1) + "CUDA error 400\n" * (1 + over)
+    (tmp_path / "train.log").write_text(lines)
+    assert main(["explain", "--format", "json", str(tmp_path / "train.log")]) == 0
+    out, err = capsys.readouterr()
+    assert [(one.line, one.times) for one in msgspec.json.decode(out, type=Explanation).sightings] == [(20_001, 1)]
+    said = r"cuvet: .*/train.log: lines after 20,001 were not looked at, 20,000 before them may matter\n"
+    assert re.fullmatch(said if over else "", err)
 
 
 def test_standard_input_is_read_to_its_end() -> None:

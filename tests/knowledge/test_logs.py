@@ -130,6 +130,9 @@ ninja: build stopped: CUDA subcommand failed with exit code 1
 OSError: [Errno 22] Invalid argument
 tar: out of memory
 PermissionError: operation not permitted
+java: javax.print: invalid device context for printer
+ld.so: plugin.so: shared object initialization failed
+sd 2:0:0:0: [sda] Device not ready
 test_cuda.py::test_returned_value PASSED [ 12%]
 main: cuda.c:12: main: Assertion `argc > 1' failed.
 GPU 0: 8.00 GiB total, 2 free

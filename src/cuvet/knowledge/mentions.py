@@ -83,6 +83,7 @@ _MESSAGES = {
 # What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, shells, and people.
 _OTHER_MESSAGES = {
     "no kernel image": "cudaErrorNoKernelImageForDevice",
+    "unsupported PTX version": "cudaErrorUnsupportedPtxVersion",
     "all CUDA-capable devices are busy or unavailable": "cudaErrorDevicesUnavailable",
     "no CUDA-capable device is available": "cudaErrorNoDevice",
     "invalid handle": "CUDA_ERROR_INVALID_HANDLE",
@@ -92,6 +93,9 @@ _OTHER_MESSAGES = {
     "invalid __global__ write": "cudaErrorIllegalAddress",
     "unhandled cuda error": "ncclUnhandledCudaError",
     "unhandled system error": "ncclSystemError",
+    "internal error - please report this issue to the NCCL developers": "ncclInternalError",
+    "remote process exited or there was a network error": "ncclRemoteError",
+    "invalid usage (run with NCCL_DEBUG=WARN for details)": "ncclInvalidUsage",
     "segmentation fault": "SIGSEGV",
     "segfault": "SIGSEGV",
     "access violation": "SIGSEGV",
@@ -107,6 +111,13 @@ _COMMON = {
     "unknown error",
     "initialization error",
     "bus error",
+    "context is destroyed",
+    "device not ready",
+    "driver shutting down",
+    "integrity checks failed",
+    "invalid device context",
+    "shared object initialization failed",
+    "shared object symbol not found",
 }
 """Messages that others than CUDA print too."""
 _OTHERWISE = {
@@ -141,8 +152,9 @@ _NAME = re.compile(
 )
 _LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;)]|:(?!\d))", re.I)
 _CODED = re.compile(
-    rf"(?:\b(?:error|code|failure|status|result|returned|returning|err|rc|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,3}}?"
-    rf"|\[(?=\d+\] call to)|unknown error \(){INTEGER}",
+    rf"(?:\b(?:error|code|failure|status|result|returned|returning|return value|err|rc"
+    rf"|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,4}}?"
+    rf"|\[(?=\d+\] call to)|unknown error \(|\b(?-i:cuda|cu)(?-i:[A-Z])\w+(?:\(.{{0,40}}\))? failed ?[:=] ?){INTEGER}",
     re.I,
 )
 _CODED_BY_CUDA = re.compile(

@@ -113,7 +113,7 @@ def written(cause: Cause | RuleCause) -> Cause:
 
 
 def _runs(tells: tuple[Tell, ...]) -> bool:
-    return any(tell.command.startswith("cuvet run") for tell in tells)
+    return any(tell.command.startswith(("cuvet run", "cuvet check")) for tell in tells)
 
 
 def _shown_by(rule: type[Rule]) -> Tell:
@@ -220,8 +220,11 @@ def found_of(cause: Cause | RuleCause, shown: Shown) -> Found | None:
     says = _matching(cause, signs.says, shown.lower)
     words = _matching(cause, signs.words, shown.lower)[:MOST_WORDS]
     like = shown.like.get(cause.id)
-    if like and shown.everyday > like.share and not (weight or says):
-        like = None
+    if not (weight or says):
+        if like and shown.everyday > like.share:
+            like = None
+        if not shown.situation.of_cuda:
+            words, like = [], None
     if not (weight or says or words or like or (called and not shown.errors)):
         return None
     foreign = bool(shown.errors and signs.errors and not weight)
@@ -244,7 +247,9 @@ def scored(found: Found, weights: Weights) -> int:
 
 
 def _excluded(cause: Cause | RuleCause, shown: Shown) -> bool:
-    """Whether something of the text speaks against the cause."""
+    """Whether something of the text speaks against the cause; against all if it is about others' GPUs and has no error of CUDA's."""
+    if shown.situation.of_others and not shown.errors:
+        return True
     signs = cause.signs
     failing = shown.cores - _REPORTING
     if signs.only_calls and failing and failing.isdisjoint(map(core, signs.calls)):

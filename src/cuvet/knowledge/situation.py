@@ -27,12 +27,30 @@ _PLATFORMS = {
     "jetson": r"\bjetson\b|\btegra\b|\bjetpack\b|\bl4t\b|\bxavier\b|\borin\b",
     "linux": r"(?<![\w.])/(usr|home|opt|root|dev|var|lib|proc)/|\.so(\.\d+)*\b|\blinux\b|\bubuntu\b|\bdebian\b",
 }
+_OF_CUDA = re.compile(
+    r"cuda|nvidia|gpu|nvcc|nvml|nvenc|nvdec|nvrtc|nvrm|nvlink|nvjpeg|cudnn|cu(?:blas|fft|rand|sparse|solver|tensor|py|vid|pti)|nccl"
+    r"|tensorrt|\btrt\b|\bptx|\bsm_?\d\d|torch|tensorflow|\bjax|\bxla\b|triton|mxnet|caffe|onnxruntime|ctranslate2|\bnumba\b|\bdali\b"
+    r"|lib(?:cu|nv)|\b(?:cu|nv)\w*\.(?:dll|h|lib)|-lcu|\bvram\b|kernel image|kernel launch|launch kernels?|device-side|\bthrust\b|pinned"
+    r"|\brdma\b|ibv_|\bucx\b|nouveau|geforce|\brtx|\btesla\b|quadro|\bwsl|jetson|\btegra|\bnova_|\bdirect3d|zluda",
+    re.I,
+)
+_OF_OTHERS = re.compile(
+    r"\bhip(?:error|blas|fft|rand|sparse|module|launch|malloc|memcpy|cc\b)|\brocm|\brocclr|\bamdgpu|libhsa|\bopencl|\bvulkan|\bvk_?[a-z]"
+    r"|\bdirectml|\bsycl\b|\blevel.zero|\bwebgl|\bwebgpu|\bswiftshader|\bd3d1?\d",
+    re.I,
+)
+_OF_NVIDIA = re.compile(r"cuda|nvidia|nvcc|nvml|nvenc|nvrtc|cudnn|cublas|nccl|tensorrt|\bptx|zluda|\bcu[A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
+    """``of_cuda``: the text names CUDA, a GPU, or what usually uses one. ``of_others``: it names others' software for GPUs and none of
+    NVIDIA's."""
+
     stages: frozenset[str] = frozenset()
     platforms: frozenset[str] = frozenset()
+    of_cuda: bool = True
+    of_others: bool = False
 
     def excludes(self, stages: tuple[str, ...], platforms: tuple[str, ...]) -> bool:
         """Whether the text shows a stage or a platform, and none of these; no names stand for all."""
@@ -48,4 +66,10 @@ def situation(text: str, *, called: bool) -> Situation:
     if called:
         stages.add("run")
     platforms = {name for name, pattern in _PLATFORMS.items() if re.search(pattern, text, re.I)}
-    return Situation(frozenset(stages), frozenset(platforms | ({"linux"} if "jetson" in platforms else set())))
+    of_nvidia = called or _OF_NVIDIA.search(text) or _OF_NVIDIA.search(text.lower())
+    return Situation(
+        stages=frozenset(stages),
+        platforms=frozenset(platforms | ({"linux"} if "jetson" in platforms else set())),
+        of_cuda=called or _OF_CUDA.search(text) is not None,
+        of_others=not of_nvidia and _OF_OTHERS.search(text) is not None,
+    )
