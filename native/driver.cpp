@@ -150,8 +150,15 @@ extern "C" void* cuvet_driver_symbol(const char* name) {
 }
 
 extern "C" void* cuvet_driver_wrapper(uint32_t id) {
-    for (uint32_t i = 0; i < cuvet::symbol_count; i++)
-        if (cuvet::symbols[i].entry_point->id == id)
-            return cuvet::wrapper_for(cuvet::symbols[i].entry_point->name, ~0u, false);
+    constexpr uint32_t MOST_REMEMBERED = 1024;
+    static std::atomic<void*> remembered[MOST_REMEMBERED];
+    if (id < MOST_REMEMBERED)
+        if (void* wrapper = remembered[id].load(std::memory_order_relaxed)) return wrapper;
+    for (uint32_t i = 0; i < cuvet::symbol_count; i++) {
+        if (cuvet::symbols[i].entry_point->id != id) continue;
+        void* wrapper = cuvet::wrapper_for(cuvet::symbols[i].entry_point->name, ~0u, false);
+        if (id < MOST_REMEMBERED) remembered[id].store(wrapper, std::memory_order_relaxed);
+        return wrapper;
+    }
     return nullptr;
 }
