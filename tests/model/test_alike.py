@@ -19,11 +19,13 @@ from cuvet.model.alike import MOST, Alike
 from cuvet.model.touches import Touches
 from cuvet.rules import model_rules
 from cuvet.rules.examples import invalid, runnable, valid
+from cuvet.rules.occasions import UNUSUAL, is_usual
 
 from ..conformance.recordings import FILES, sessions
 from ..rules import measured
 from ..rules.simulated import simulate
 from ..rules.test_model import needs_a_driver
+from . import situations
 from .driving import Drive
 
 LAST = 3
@@ -176,3 +178,69 @@ def test_what_is_remembered_does_not_grow_for_ever() -> None:
     for number in range(MOST + 2):
         alike.keep(alike.streams, Call(driver()["cuLaunchKernel"], (), like=number), None)
     assert len(alike.streams) <= MOST
+
+
+@pytest.mark.parametrize("situation", [None, *situations.SITUATIONS])
+def test_a_call_is_usual_where_no_unusual_occasion_holds(situation: situations.Situation | None) -> None:
+    model, handles = situations.start(situation)
+    for entry_point in driver().entry_points:
+        call = situations.call_of(entry_point, handles)
+        assert is_usual(call, model) == (not any(occasion(call, model) for occasion in UNUSUAL)), entry_point
+
+
+class Calm:
+    """Before each call, what is predicted of it with and without what is remembered of its thread."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.remembered = 0
+        self._observe = Model.observe
+        patch.setattr(Model, "observe", lambda model, call, outcome: self.observe(model, call, outcome))
+
+    def observe(self, model: Model, call: Call, outcome: Outcome) -> None:
+        again = replace(call, position=None)
+        self.remembered += again.thread in model._alike.calm
+        found = answered(model, again), model.current_context(again)
+        model._alike.calm.clear()
+        assert found == (answered(model, again), model.current_context(again)), again
+        self._observe(model, call, outcome)
+
+
+def answered(model: Model, call: Call) -> tuple[Any, ...]:
+    found = model.predict(call)
+    return found.statuses, found.undefined, found.outputs, [(each.rule, each.message) for each in found.violations]
+
+
+def without_context(call: Call) -> Call:
+    """As the emulated device makes it: the model alone knows which context is current."""
+    return replace(call, context=None)
+
+
+@pytest.mark.parametrize("file", SOME, ids=lambda file: file.name)
+def test_calm_threads_of_programs_that_were_recorded(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm = Calm(monkeypatch)
+    header, found = sessions(file)
+    for session in found:
+        model = new_model(header)
+        for number, row in enumerate(session.rows):
+            model.observe(without_context(call_of(row, number)), Outcome(row.status, row.outputs, row.signal))
+    assert calm.remembered > 20
+
+
+@pytest.mark.parametrize("situation", situations.SITUATIONS)
+def test_a_thread_is_calm_no_longer_than_nothing_is_unusual(situation: situations.Situation) -> None:
+    """It was calm before the situation came about."""
+
+    def calm_before(cu: Drive, handles: situations.Handles) -> None:
+        assert cu.call is not None
+        cu.model.predict(replace(cu.call, position=None))
+        assert cu.model._alike.calm
+        situation(cu, handles)
+
+    model, handles = situations.start(calm_before)
+    remembered = dict(model._alike.calm)
+    for entry_point in driver().entry_points:
+        call = situations.call_of(entry_point, handles)
+        model._alike.calm = dict(remembered)
+        found = answered(model, call)
+        model._alike.calm.clear()
+        assert found == answered(model, call), entry_point

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from cuvet.catalog import Struct, driver
+from cuvet.catalog import EntryPoint, Struct, driver
 from cuvet.catalog.roles import Kind
 from cuvet.model.call import Call
 from cuvet.model.objects import HostMemory, Object
@@ -156,7 +156,7 @@ def accesses(call: Call) -> tuple[Access, ...]:
     the other."""
     asked, found = _newest[0]
     if asked is not call:
-        found = tuple(access for access in _accesses(call) if access.size)
+        found = tuple([access for access in _accesses(call) if access.size])
         _newest[0] = call, found
     return found
 
@@ -181,19 +181,23 @@ def array_accesses(call: Call) -> Iterator[ArrayAccess]:
 _newest: list[tuple[Call | None, tuple[Access, ...]]] = [(None, ())]
 
 
-def _accesses(call: Call) -> Iterator[Access]:
-    if call.name in WRITES:
-        return _write(call)
-    if call.name in SETS:
-        return _set(call)
-    if call.name in BATCHES:
-        return _copies(call)
-    if call.name in BATCHES_OF_BOXES:
-        return _boxes(call)
+def _accesses(call: Call) -> Iterable[Access]:
+    read = _reader(call.entry_point)
+    if read is not None:
+        return read(call)
     found = _description(call)
     if found is None:
         return _copy(call)
     return _set_by_node(call) if found.struct.startswith("CUDA_MEMSET") else _pitched_copy(call)
+
+
+@cache
+def _reader(entry_point: EntryPoint) -> Callable[[Call], Iterable[Access]] | None:
+    """What tells the accesses of its calls; None if that depends on the call."""
+    for names, read in ((WRITES, _write), (SETS, _set), (BATCHES, _copies), (BATCHES_OF_BOXES, _boxes)):
+        if entry_point.name in names:
+            return read
+    return None if any(name in entry_point.index for name in _DESCRIBE) else _copy
 
 
 def _set(call: Call) -> Iterator[Access]:
@@ -244,12 +248,18 @@ def _first_written(call: Call) -> tuple[int, int]:
     return _VALUE_BYTES.get(int.from_bytes(data[:4], "little"), 0), int.from_bytes(data[8:16], "little")
 
 
-def _copy(call: Call) -> Iterator[Access]:
-    size = call.arg("ByteCount")
-    for name, side in _SIDES.items():
-        argument = call.entry_point.index.get(name)
-        if argument is not None:
-            yield Access(argument, call.args[argument], size, side, name.startswith("dst"), "copy", _bytes(size))
+def _copy(call: Call) -> list[Access]:
+    args, (count, ends) = call.args, _ends(call.entry_point)
+    size = args[count]
+    return [Access(at, args[at], size, side, writes, "copy", _bytes(size)) for at, side, writes in ends]
+
+
+@cache
+def _ends(entry_point: EntryPoint) -> tuple[int, tuple[tuple[int, Side, bool], ...]]:
+    """Of linear copies: the parameter with the bytes, those with an address, what it must be, and whether it is written to."""
+    index = entry_point.index
+    ends = ((index[name], side, name.startswith("dst")) for name, side in _SIDES.items() if name in index)
+    return index["ByteCount"], tuple(ends)
 
 
 def _copies(call: Call) -> Iterator[Access]:

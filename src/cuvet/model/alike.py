@@ -12,7 +12,7 @@ from cuvet.catalog.roles import Kind, Verb
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
-    from cuvet.model.objects import Object, Stream
+    from cuvet.model.objects import Context, Object, Stream
 
 T = TypeVar("T")
 
@@ -41,12 +41,14 @@ _KEEPING = frozenset(
 
 class Alike:
     """By ``Call.like``. ``silent``: the rules that say the same of all calls that are alike (``CallRule.same_for_alike``) say nothing of
-    these, and the objects that they name are alive. ``streams``: what they are enqueued on. ``launched``: what they launch."""
+    these, and the objects that they name are alive. ``streams``: what they are enqueued on. ``launched``: what they launch. By thread,
+    ``calm``: the context that is current where nothing unusual holds (``Model._is_calm``)."""
 
     def __init__(self) -> None:
         self.silent: dict[Hashable, None] = {}
         self.streams: dict[Hashable, Stream | None] = {}
         self.launched: dict[Hashable, Object | None] = {}
+        self.calm: dict[int, Context] = {}
 
     def keep(self, where: dict[Hashable, T], call: Call, found: T) -> T:
         """What was found out about ``call``."""
@@ -60,9 +62,12 @@ class Alike:
         self.silent.clear()
         self.streams.clear()
         self.launched.clear()
+        self.calm.clear()
 
 
 @cache
 def keeps_alike(entry_point: EntryPoint) -> bool:
-    """Whether it holds after calls of the entry point."""
-    return bool(entry_point.roles) and all((role.verb, role.kind) in _KEEPING for role in entry_point.roles)
+    """Whether it holds after calls of the entry point. That they need a current context changes nothing."""
+    needs = (Verb.USES, Kind.CONTEXT, "")
+    roles = [(role.verb, role.kind) for role in entry_point.roles if (role.verb, role.kind, role.parameter) != needs]
+    return bool(roles) and _KEEPING.issuperset(roles)

@@ -30,6 +30,7 @@ from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
 from cuvet.model.view import ModelView, agrees, end_with_context
 from cuvet.rules import rules_that_are
+from cuvet.rules.occasions import UNUSUAL, is_usual
 from cuvet.rules.rule import CallRule, Violation
 
 T = TypeVar("T", bound=Object)
@@ -49,8 +50,15 @@ class Prediction(NamedTuple):
     outputs: dict[int, int]
 
 
-Rules = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
-"""With what has to hold for them to fire."""
+_Groups = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
+"""Rules, with what has to hold for them to fire."""
+
+
+class Rules(NamedTuple):
+    """``usual``: without those that fire on unusual occasions only (``occasions.is_usual``)."""
+
+    every: _Groups
+    usual: _Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,7 @@ class Model(ModelView):
     def _broken(self, rules: Rules, call: Call) -> list[Violation]:
         found = [
             violation
-            for occasion, several in rules
+            for occasion, several in (rules.usual if self._is_calm(call) or is_usual(call, self) else rules.every)
             if occasion is None or occasion(call, self)
             for rule in several
             for violation in rule.check(call, self)
@@ -146,16 +154,33 @@ class Model(ModelView):
             found.sort(key=lambda violation: violation.rule.code)
         return found
 
+    def _is_calm(self, call: Call) -> bool:
+        """Whether the call is certainly usual (``occasions.is_usual``), and the driver there and not in error. It is as long as calls of
+        the thread and of others succeed and leave contexts as they are (``keeps_alike``)."""
+        if call.context is not None or call.in_host_function or self.touches is not None:
+            return False
+        calm = self._alike.calm
+        if call.thread in calm:
+            return True
+        if self.initialised_by is None or self.shutdown_by or self.lost_contexts or not is_usual(call, self):
+            return False
+        context = self.current_context(call)
+        if context is not None:
+            calm[call.thread] = context
+        return context is not None
+
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
         violations = self.violations(call)
         if call.entry_point.api != "driver":
             return self._predict_library(call, violations)
-        given = statuses.of_process(self, call) or statuses.of_context(self, call)
+        given = None if self._is_calm(call) else statuses.of_process(self, call) or statuses.of_context(self, call)
         decisive = precedence.decisive(call.name, violations, given and given[0]) if violations else ()
         if given is None and not violations:
             likely = statuses.of_legal_call(self, call) + statuses.of_late_fault(self, call)
-            return Prediction(tuple(dict.fromkeys(likely)), False, (), statuses.outputs(self, call))
+            if len(likely) > 1:
+                likely = tuple(dict.fromkeys(likely))
+            return Prediction(likely, False, (), statuses.outputs(self, call))
         outcomes = [status for violation in decisive for status in violation.outcomes] if decisive else []
         if not outcomes:
             outcomes += (given[1],) if given else statuses.of_legal_call(self, call)
@@ -180,7 +205,7 @@ class Model(ModelView):
 
     def observe(self, call: Call, outcome: Outcome) -> None:
         """``call`` was made and ended so. A failed call changes nothing but errors; one that did not return counts as made."""
-        if not keeps_alike(call.entry_point):
+        if not keeps_alike(call.entry_point) or (outcome.status and outcome.status != NOT_READY):
             self._alike.forget()
         if call.entry_point.api != "driver":
             library.observe(self, call, outcome)
@@ -215,6 +240,7 @@ class Model(ModelView):
 
     def shutdown(self) -> None:
         """The process is exiting and the driver has shut down: later calls are answered CUDA_ERROR_DEINITIALIZED."""
+        self._alike.forget()
         self.shutdown_by = True
 
     def forked(self) -> Model:
@@ -408,4 +434,5 @@ def _by_occasion(rules: Iterable[type[CallRule]]) -> Rules:
     together: dict[Callable[[Call, ModelView], bool] | None, list[type[CallRule]]] = {}
     for rule in rules:
         together.setdefault(rule.only_when, []).append(rule)
-    return tuple((occasion, tuple(several)) for occasion, several in together.items())
+    every = tuple((occasion, tuple(several)) for occasion, several in together.items())
+    return Rules(every, tuple(group for group in every if group[0] not in UNUSUAL))

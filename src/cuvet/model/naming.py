@@ -29,7 +29,11 @@ def words_named(call: Call, role: Role) -> tuple[int, ...]:
     """The handles or addresses that the role's parameter passes; empty where the role does not hold for this call, the bytes
     that the parameter points to are not known, or the call is to write them."""
     index = call.entry_point.index.get(role.parameter)
-    if index is None or index >= len(call.args) or (role.count and role.verb in INTRODUCES):
+    if index is None or index >= len(call.args):
+        return ()
+    if not (role.field or role.count or role.when):
+        return (call.args[index],)
+    if role.count and role.verb in INTRODUCES:
         return ()
     if role.when and member(call, role.parameter, role.when) not in role.values:
         return ()

@@ -208,6 +208,8 @@ class ModelView:
     def current_context(self, call: Call) -> Context | None:
         """The context that is current on the call's thread, alive or dead; None if there is none, or it is unknown. Of a green context it
         is the primary context of the device, which has all its objects."""
+        if call.context is None and call.thread in self._alike.calm:
+            return self._alike.calm[call.thread]
         thread = self.threads.get(call.thread)
         top = thread.stack[-1] if thread is not None and thread.stack else None
         if call.context is not None and not agrees(top, call.context):
@@ -397,6 +399,14 @@ class ModelView:
     def host_memory_at(self, address: int) -> HostMemory | None:
         """The pinned or registered host memory that holds the address: alive, else what was freed last; None if there was none."""
         return self.host_memory.at(address)
+
+    def living_allocation_at(self, address: int) -> Allocation | None:
+        """The allocation that holds the address and was not seen to end."""
+        return self.allocations.living_at(address)
+
+    def living_host_memory_at(self, address: int) -> HostMemory | None:
+        """Likewise the pinned or registered host memory."""
+        return self.host_memory.living_at(address)
 
     def living_memory_at(self, address: int) -> Allocation | HostMemory | None:
         """The memory that holds the address and was not seen to end."""

@@ -46,6 +46,19 @@ def while_looking_for_races(call: Call, model: ModelView) -> bool:
     return model.touches is not None
 
 
+UNUSUAL = frozenset(
+    {after_fork, after_reset, in_host_function, while_capturing, without_context, while_looking_for_races}
+)
+"""Those that most calls of most programs are not made on."""
+
+
+def is_usual(call: Call, model: ModelView) -> bool:
+    """Whether none of ``UNUSUAL`` holds: asked once for all of them."""
+    if model.initialised_before_fork is not None or model.resets or call.in_host_function:
+        return False
+    return model.touches is None and not while_capturing(call, model) and not without_context(call, model)
+
+
 def beyond_ordinary_memory(call: Call, model: ModelView) -> bool:
     """Whether a call that frees, copies or sets memory may be about something else than the start of living memory of the device, all
     inside of such memory, and memory of the host that CUDA does not know."""
@@ -53,8 +66,8 @@ def beyond_ordinary_memory(call: Call, model: ModelView) -> bool:
         if call.name == "cuMemFreeHost":
             return True
         address = call.arg("dptr")
-        memory = model.allocation_at(address)
-        return memory is None or not memory.alive or memory.handle != address or memory.variant not in _ORDINARY
+        memory = model.living_allocation_at(address)
+        return memory is None or memory.handle != address or memory.variant not in _ORDINARY
     if call.name not in _TOUCHING:
         return True
     stream = model.stream_on(call)
@@ -64,14 +77,13 @@ def beyond_ordinary_memory(call: Call, model: ModelView) -> bool:
 
 def _is_ordinary(access: Access, context: Context, model: ModelView) -> bool:
     address = access.address
-    pinned, memory = model.host_memory_at(address), model.allocation_at(address)
-    if pinned is not None and pinned.alive:
+    if model.living_host_memory_at(address) is not None:
         return False
+    memory = model.living_allocation_at(address)
     if access.side == "host":
-        return address != 0 and (memory is None or not memory.alive)
+        return address != 0 and memory is None
     return (
         memory is not None
-        and memory.alive
         and memory.variant in _ORDINARY
         and memory.device == context.device
         and address + access.size <= memory.end

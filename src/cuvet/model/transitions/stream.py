@@ -141,8 +141,10 @@ def touch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 
 def use_named(model: Model, call: Call, stream: Stream, role: Role) -> None:
-    for allocation in model.objects_named(call, role):
-        if isinstance(allocation, Allocation):
+    """The role of a call that reads or writes memory of the device."""
+    for address in words_named(call, role):
+        allocation = model.allocations.living_at(address)
+        if allocation is not None:
             use_memory(model, call, stream, allocation)
 
 
@@ -172,11 +174,17 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
     model.order.enqueue(call, stream)
     if call.name in SERIALIZED:
         model.order.perhaps_finish(None)
-    for role in call.entry_point.roles:
-        if role.verb in (Verb.READS, Verb.WRITES):
+    for role in _moving(call.entry_point):
+        if role.kind is not Kind.HOST_MEMORY:
             use_named(model, call, stream, role)
     if source is End.PINNED or target in _OF_HOST:
         model.order.finish_stream(stream)
+
+
+@cache
+def _moving(entry_point: EntryPoint) -> tuple[Role, ...]:
+    """What its calls read and write."""
+    return tuple(role for role in entry_point.roles if role.verb in (Verb.READS, Verb.WRITES))
 
 
 class End(Enum):
@@ -195,7 +203,7 @@ _OF_HOST = (End.PINNED, End.MANAGED, End.PAGEABLE)
 
 def _end(model: Model, call: Call, verb: Verb) -> End:
     """What the call reads or writes."""
-    for role in call.entry_point.roles:
+    for role in _moving(call.entry_point):
         for address in words_named(call, role) if role.verb is verb else ():
             if model.host_memory.living_at(address) is not None:
                 return End.PINNED
