@@ -11,7 +11,8 @@ from tests.model import effects, situations
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.device.answer import answer
 from cuvet.device.arena import RANGE_BYTES
-from cuvet.device.foreknown import follow, is_certain, leaves_contexts, repeated, request_of
+from cuvet.device.foreknown import follow, is_certain, leaves_contexts, request_of
+from cuvet.device.link import Link
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import FORESEEN, UNANSWERED, Answer, Command, Hello, Op, Request, Steps
 from cuvet.model import Call, Outcome
@@ -93,53 +94,57 @@ def asking_thread() -> Thread:
 
 def test_a_question_that_is_repeated_is_sent_in_the_bytes_of_its_commands() -> None:
     thread = asking_thread()
-    found, writes = repeated(thread, ASK), told(thread)
+    found, writes = thread.process.told.repeated(thread, ASK.operands), told(thread)
     assert found is not None
     assert writes is not None
     number = 2**31 + 70_000
     sent = ASK.encode(300, FORESEEN) + writes[0].encode(number, UNANSWERED) + Command(Op.RETURN, (0, 1)).encode(number)
     assert found.encode(300, number) == sent
-    assert repeated(thread, ASK) is found
+    assert thread.process.told.repeated(thread, ASK.operands) is found
 
 
 def test_a_question_is_not_repeated_where_its_answer_may_be_another_or_cannot_be_written() -> None:
-    assert repeated(new_thread(), ASK) is None, "it was not asked before"
+    thread = new_thread()
+    assert thread.process.told.repeated(thread, ASK.operands) is None, "it was not asked before"
     thread = asking_thread()
-    assert repeated(thread, ASK)
+    assert thread.process.told.repeated(thread, ASK.operands)
     thread.process.touched.forget(POINTER & ~0xFFF, 0x1000)
-    assert repeated(thread, ASK) is None, "the page was released"
+    assert thread.process.told.repeated(thread, ASK.operands) is None, "the page was released"
     thread = asking_thread()
-    assert repeated(thread, ASK)
+    assert thread.process.told.repeated(thread, ASK.operands)
     call(thread, "cuCtxSetCurrent", 0)
-    assert repeated(thread, ASK) is None, "another context is current"
+    assert thread.process.told.repeated(thread, ASK.operands) is None, "another context is current"
 
 
 def test_what_a_repeated_question_writes_is_in_scratch_memory() -> None:
     thread = asking_thread()
     thread.scratch.begin(POINTER, 64)
-    found = repeated(thread, ASK)
+    found = thread.process.told.repeated(thread, ASK.operands)
     assert found is not None
-    assert thread.scratch.read(POINTER, 8) == found.writes[0].data
+    assert thread.scratch.read(POINTER, 8) == found.writes[0][1]
+
+
+def linked_thread() -> tuple[Thread, Link]:
+    thread, link = new_thread(), Link()
+    thread.link = link
+    return thread, link
 
 
 def test_a_call_returns_before_the_model_is_told() -> None:
-    thread = new_thread()
+    thread, link = linked_thread()
     model = thread.process.model
-    steps = answer(thread, Request(False, driver()["cuStreamCreate"].id, (POINTER, 0)))
-    written = next(steps)
-    handle = int.from_bytes(written.data, "little")
-    assert written.op is Op.WRITE
-    assert steps.send(Answer(0)) == Command(Op.RETURN, (0,))
-    assert model.find(Kind.STREAM, handle) is None
-    assert list(steps) == []
+    status, written = call(thread, "cuStreamCreate", POINTER, 0)
+    handle = int.from_bytes(written, "little")
+    assert (status, model.find(Kind.STREAM, handle)) == (0, None)
+    link.finish()
     assert model.find(Kind.STREAM, handle) is not None
 
 
 def test_a_call_that_fails_or_ends_many_objects_returns_last() -> None:
-    thread = new_thread()
+    thread, link = linked_thread()
     for name, words in (("cuStreamCreate", (0, 0)), ("cuDevicePrimaryCtxReset", (0,))):
-        commands = list(answer(thread, Request(False, driver()[name].id, words)))
-        assert Op.RETURN not in [command.op for command in commands], name
+        call(thread, name, *words)
+        assert link.unfinished is None, name
 
 
 @pytest.mark.parametrize(("own", "failures"), [(True, 0), (False, 1)], ids=["the shim's", "the program's"])

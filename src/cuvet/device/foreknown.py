@@ -50,20 +50,27 @@ def answer_to(thread: Thread, command: Command) -> Answer | None:
 
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
-    process, uses = thread.process, _uses(command)
-    for use in uses:
-        if not _can_be_used(process, use):
-            return False
-    if command.op is _COPY:
-        return not any(_is_registered(process, address) for address in command.operands[:2])
-    return bool(uses)
+    process, (op, operands, data) = thread.process, command
+    if op is _WRITE:
+        return process.touched.hold(_WRITTEN, operands[0], len(data))
+    if op is _SET:
+        to, _, _, row_bytes, rows, pitch = operands
+        return _can_be_used(process, _FILLED, to, _span(row_bytes, rows, pitch))
+    if op is _COPY:
+        to, source, row_bytes, rows, to_pitch, source_pitch = operands
+        return (
+            _can_be_used(process, _FILLED, to, _span(row_bytes, rows, to_pitch))
+            and _can_be_used(process, _COPIED, source, _span(row_bytes, rows, source_pitch))
+            and not _is_registered(process, to)
+            and not _is_registered(process, source)
+        )
+    return False
 
 
-def _can_be_used(process: ClientProcess, use: Use) -> bool:
-    """Whether a command can use memory that way: the shim's own, of the device, which the program has no way to unmap; or it could
+def _can_be_used(process: ClientProcess, way: int, address: int, size: int) -> bool:
+    """Whether a copy or set can use memory that way: the shim's own, of the device, which the program has no way to unmap; or it could
     before."""
-    way, address, size = use
-    return (way is not _WRITTEN and process.device_memory.keeps(address, size)) or process.touched.hold(use)
+    return process.device_memory.keeps(address, size) or process.touched.hold(way, address, size)
 
 
 def request_of(thread: Thread, command: Command) -> Request | None:
@@ -75,10 +82,10 @@ def request_of(thread: Thread, command: Command) -> Request | None:
     foreseen = _foreseen(entry_point)
     if foreseen is None or len(words) != len(foreseen.masks):
         return None
-    if not foreseen.asks and len(thread.process.threads) > 1:
+    process, freed = thread.process, foreseen.freed
+    if not foreseen.asks and len(process.threads) > 1:
         return None
-    freed = foreseen.freed
-    if freed is not None and words[freed] and not thread.process.device_memory.has(words[freed]):
+    if freed is not None and words[freed] and not process.device_memory.has(words[freed]):
         return None
     passed = tuple(map(and_, words, foreseen.masks))
     if foreseen.signs:
@@ -161,10 +168,12 @@ def leaves_contexts(entry_point: EntryPoint) -> bool:
 
 
 class Repeated(NamedTuple):
-    """A question that was asked before with the same words. The commands that ask and answer it are sent as ``begin``, the number of the
-    call that asks, and ``parts`` with the question's own number between them. ``pages`` are those of ``writes``."""
+    """A question that was asked before with the same words, and was answered with ``word``. The commands that ask and answer it are sent as
+    ``begin``, the number of the call that asks, and ``parts`` with the question's own number between them. ``pages`` are those of
+    ``writes``, what is written where."""
 
-    writes: tuple[Command, ...]
+    writes: tuple[tuple[int, bytes], ...]
+    word: int
     pages: frozenset[int]
     begin: bytes
     parts: tuple[bytes, ...]
@@ -177,24 +186,11 @@ class Repeated(NamedTuple):
         tails = [message[_NUMBER_AT + _NUMBER.size :] for message in sent]
         parts = [tail + head for tail, head in zip(tails, [*heads[1:], b""], strict=True)]
         pages = frozenset(page for write in writes for page in _pages_of(write) or ())
-        return cls(writes, pages, heads[0], tuple(parts))
+        written = tuple((write.operands[0], write.data) for write in writes)
+        return cls(written, int.from_bytes(writes[0].data, "little") if writes else 0, pages, heads[0], tuple(parts))
 
     def encode(self, call: int, number: int) -> bytes:
-        return self.begin + _NUMBER.pack(call & 0xFFFFFFFF) + _NUMBER.pack(number).join(self.parts)
-
-
-def repeated(thread: Thread, command: Command) -> Repeated | None:
-    """What is sent to ask and to answer the question of CALL_DRIVER, which then returns success; None if that is not known. What it writes
-    is in scratch memory then."""
-    if not _only_asks(command.operands[0]):
-        return None
-    process = thread.process
-    found = process.told.repeated(thread, command)
-    if found is None or not process.touched.hold_all(found.pages):
-        return None
-    for write in found.writes:
-        thread.scratch.write(write.operands[0], write.data)
-    return found
+        return self.begin + _NUMBER.pack(call) + _NUMBER.pack(number).join(self.parts)
 
 
 @dataclass(slots=True)
@@ -222,16 +218,25 @@ class Told:
         self._answers.clear()
         self._repeated.clear()
 
-    def repeated(self, thread: Thread, command: Command) -> Repeated | None:
-        """What is sent for the question of CALL_DRIVER, if its answer is known."""
-        key = (thread.number, command.operands)
-        found = self._repeated.get(key)
-        if found is None and (question := request_of(thread, command)) is not None:
-            writes = self.answer(thread, question)
-            if writes is not None:
-                if len(self._repeated) == _MOST_REPEATED:
-                    self._repeated.clear()
-                found = self._repeated[key] = Repeated.of(command, writes)
+    def repeated(self, thread: Thread, question: tuple[int, ...]) -> Repeated | None:
+        """What is sent to ask and to answer a question, the operands of CALL_DRIVER, which then returns success; None if that is not known.
+        What it writes is in scratch memory then."""
+        found = self._repeated.get((thread.number, question)) or self._repeat(thread, question)
+        if found is None or not thread.process.touched.hold_all(found.pages):
+            return None
+        for address, data in found.writes:
+            thread.scratch.write(address, data)
+        return found
+
+    def _repeat(self, thread: Thread, question: tuple[int, ...]) -> Repeated | None:
+        command = Command(Op.CALL_DRIVER, question)
+        request = request_of(thread, command) if _only_asks(question[0]) else None
+        writes = None if request is None else self.answer(thread, request)
+        if writes is None:
+            return None
+        if len(self._repeated) == _MOST_REPEATED:
+            self._repeated.clear()
+        found = self._repeated[thread.number, question] = Repeated.of(command, writes)
         return found
 
     def answer(self, thread: Thread, question: Request) -> tuple[Command, ...] | None:
@@ -276,9 +281,9 @@ class TouchedPages:
 
     _pages: set[int] = field(default_factory=set)
 
-    def hold(self, use: Use) -> bool:
-        """Whether it is of these pages only."""
-        pages = _pages(*use)
+    def hold(self, way: int, address: int, size: int) -> bool:
+        """Whether it is of these pages only that memory is used in that way."""
+        pages = _pages(way, address, size)
         return pages is not None and self._pages.issuperset(pages)
 
     def hold_all(self, pages: frozenset[int]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.catalog import results as status
+from cuvet.device.link import post
 from cuvet.device.protocol import Command, Op, Steps, Text
 from cuvet.model import Call
 
@@ -216,7 +217,9 @@ class Invocation:
     def wait(self, queue: int = 0) -> Steps[None]:
         """The host waits for the work and the host functions of a queue (0: of all queues)."""
         self.process.timeline.finish()
-        yield Command(Op.DRAIN, (queue, 1))
+        command = Command(Op.DRAIN, (queue, 1))
+        if post(self.thread, command) is None:
+            yield command
 
 
 Handler = Callable[[Invocation], Steps[None] | None]

@@ -12,6 +12,7 @@ from cuvet.device.facts import TOTAL_MEMORY
 from cuvet.device.foreknown import Scratch, Told, TouchedPages
 from cuvet.device.handles import Handles
 from cuvet.device.protocol import Hello
+from cuvet.device.runtime.registration import Registry
 from cuvet.device.work import Timeline
 from cuvet.model import Allocation, Capture, Model
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from cuvet.device.driver.fault import Fault
     from cuvet.device.driver.function import Code, Kernel
     from cuvet.device.driver.graph_body import GraphBody, Node
-    from cuvet.device.runtime.registration import Registry
+    from cuvet.device.link import Link
 
 
 HOST = -1
@@ -153,7 +154,7 @@ class ClientProcess:
     """Messages that the user has read already."""
     unsupported: bool = False
     """NVIDIA's own runtime library found out that this driver is not genuine, and nothing else made a context yet."""
-    registry: Registry | None = None
+    registry: Registry = field(default_factory=Registry)
     counted_before_fork: bool = False
     """The runtime had counted the devices already when this process was forked."""
     faults: list[Fault] = field(default_factory=list)
@@ -185,7 +186,8 @@ class ClientProcess:
 @dataclass(slots=True, eq=False)
 class Thread:
     """A thread of a client process. ``error`` and ``device`` are the emulated runtime's: its last error, and the device that the
-    thread chose. ``host_functions``: it is the device's own, and all that it calls is called by host functions."""
+    thread chose. ``host_functions``: it is the device's own, and all that it calls is called by host functions. ``link``: to its shim;
+    None: every command is for whoever takes the steps of a call."""
 
     process: ClientProcess
     number: int
@@ -193,6 +195,7 @@ class Thread:
     device: int = 0
     host_functions: bool = False
     scratch: Scratch = field(default_factory=Scratch)
+    link: Link | None = None
 
 
 class Machine:
@@ -221,7 +224,7 @@ class Machine:
 
     def _new_process(self, pid: int, parent: ClientProcess | None) -> ClientProcess:
         model = parent.model.forked() if parent else Model(self.devices, memory=self.memory, complete=True)
-        counted = parent is not None and parent.registry is not None and parent.registry.initialised
+        counted = parent is not None and parent.registry.initialised
         return ClientProcess(pid, model, Handles(next(self._numbers)), self, counted_before_fork=counted)
 
     def left(self, heap: int, asking: ClientProcess) -> int:

@@ -123,10 +123,11 @@ class Command(NamedTuple):
         return head + data if data else head
 
 
-def encode_return(call: int, flags: int, *statuses: int) -> bytes:
-    """The message of the command RETURN, with the word or the two words ``statuses``."""
-    count = len(statuses)
-    return _COMMANDS[count].pack(8 + 8 * count, _RETURN, count, flags, call, *statuses)
+def encode_return(call: int, flags: int, status: int, failed: int | None = None) -> bytes:
+    """The message of the command RETURN, with the status, and the one if a command failed that was not answered."""
+    if failed is None:
+        return _COMMANDS[1].pack(16, _RETURN, 1, flags, call, status)
+    return _COMMANDS[2].pack(24, _RETURN, 2, flags, call, status, failed)
 
 
 class Answer(NamedTuple):

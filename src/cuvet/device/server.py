@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuvet.catalog.results import INVALID_VALUE, SUCCESS
-from cuvet.device import foreknown
+from cuvet.device.defects import defect
+from cuvet.device.foreknown import follow
+from cuvet.device.link import Link, post
 from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
     AWAKE,
-    FORESEEN,
-    FORESEEN_CALL,
     MOST_BYTES,
-    UNANSWERED,
     Answer,
     Bring,
     Command,
@@ -36,7 +35,6 @@ from cuvet.device.protocol import (
     Request,
     Steps,
     decode,
-    encode_return,
 )
 from cuvet.device.waiting import MESSAGES, Waiting, processors
 
@@ -51,24 +49,20 @@ _CONTROL_BYTES = socket.CMSG_SPACE(4)
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept: the limit of descriptors is reached."""
 
-_WORD = (1 << 64) - 1
+_WORD, _NUMBERS = (1 << 64) - 1, (1 << 32) - 1
 _SUCCEEDED = Answer(0, SUCCESS.to_bytes(8, "little"))
-_CALL_DRIVER, _RETURN = Op.CALL_DRIVER, Op.RETURN
-"""A member costs more when it is looked up in its class: each message does so."""
 
 Answerer = Callable[[Thread, Request], Steps[int]]
 
 
 @dataclass(slots=True, eq=False)
 class CallInProgress:
-    """``number``: of this connection, from 0. ``command``: the one that it waits for. ``trusts``: one that is not answered was sent for
-    it, or for a call inside of it."""
+    """``outer``: the number of the call that it is inside of. ``command``: the one that it waits for."""
 
     steps: Steps[int]
     request: Request
-    number: int
+    outer: int
     command: Command | None = None
-    trusts: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -83,22 +77,14 @@ class Connection:
     incoming: bytearray = field(default_factory=bytearray)
     brought: list[int] = field(default_factory=list)
     """Descriptors that came with bytes of ``incoming``."""
-    outgoing: bytearray = field(default_factory=bytearray)
+    link: Link = field(default_factory=Link)
     waits_to_send: bool = False
-    """The socket did not take all of ``outgoing``."""
+    """The socket did not take all that was to be sent."""
     calls: list[CallInProgress] = field(default_factory=list)
     number: int = 0
-    """Of the next call that the shim asks for."""
-    foreseen: int = 0
-    """How many calls it did not ask for."""
+    """Of the next call that the shim asks for, from 0."""
     messages: int = 0
     """That have come."""
-
-    def foresee(self) -> int:
-        """The number of a call that it will not ask for."""
-        number = FORESEEN_CALL | self.foreseen
-        self.foreseen = self.foreseen + 1 & ~FORESEEN_CALL
-        return number
 
 
 class Server:
@@ -123,7 +109,6 @@ class Server:
         self._locked = 0
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._parent = os.getppid()
-        self._unfinished: Steps[int] | None = None
 
     def _listen(self, address: str) -> socket.socket:
         inherited = next(self._inherited, None)
@@ -246,8 +231,7 @@ class Server:
 
     def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
         if isinstance(message, Request) and connection.thread is not None:
-            self._begin(connection, connection.thread, message, connection.number)
-            connection.number += 1
+            self._begin(connection, connection.thread, message)
             self._advance(connection, None)
         elif connection.locked:
             self._unlock(connection, message)
@@ -257,6 +241,7 @@ class Server:
             if connection.thread is not None:
                 raise ProtocolError("a second HELLO")
             connection.thread = self._machine.thread(message)
+            connection.thread.link = connection.link
         elif isinstance(message, Request):
             raise ProtocolError("a call before HELLO")
         elif isinstance(message, Goodbye):
@@ -271,96 +256,63 @@ class Server:
             if command is None or connection.thread is None:
                 raise ProtocolError("an answer that nobody waits for")
             if not message.error:
-                foreknown.follow(connection.thread, command)
+                follow(connection.thread, command)
             self._advance(connection, message)
 
-    def _begin(self, connection: Connection, thread: Thread, request: Request, number: int) -> None:
-        connection.calls.append(CallInProgress(self._answer(thread, request), request, number))
+    def _begin(self, connection: Connection, thread: Thread, request: Request) -> None:
+        link, calls = connection.link, connection.calls
+        if not calls:
+            link.trusts = False
+        calls.append(CallInProgress(self._answer(thread, request), request, link.number))
+        link.number = connection.number
+        connection.number = connection.number + 1 & _NUMBERS
 
     def _advance(self, connection: Connection, answer: Answer | None) -> None:
         """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
         if connection.thread is not None:
+            link = connection.link
+            link.flags = AWAKE if self._waiting.awake and connection.messages > MESSAGES else 0
             try:
                 self._obey(connection, connection.thread, answer)
                 self._send(connection)
             finally:
-                if self._unfinished is not None:
-                    self._finish()
+                link.finish()
 
     def _obey(self, connection: Connection, thread: Thread, answer: Answer | None) -> None:
-        calls = connection.calls
+        calls, link = connection.calls, connection.link
         while calls:
             call = calls[-1]
             try:
-                command = call.steps.send(answer) if answer is not None else next(call.steps)
+                command = call.steps.send(answer)  # type: ignore[arg-type]  # None begins it
             except StopIteration as finished:
                 answer = self._return(connection, finished.value)
-                if answer is None:
-                    return
-                continue
-            op = command.op
-            if op is _RETURN:
-                if self._unfinished is not None:
-                    self._finish()
-                self._unfinished = call.steps
-                answer = self._return(connection, command.operands[0])
-                if answer is None:
-                    return
-                if not calls[-1].request.runtime:  # a library's call asks the model; the runtime's calls do not
-                    self._finish()
-            elif op is _CALL_DRIVER:
-                if self._unfinished is not None:
-                    self._finish()
-                if (repeated := foreknown.repeated(thread, command)) is not None:
-                    connection.outgoing += repeated.encode(call.number, connection.foresee())
-                    calls[0].trusts = True
-                    answer = _SUCCEEDED
-                    continue
-                call.command = command
-                request = foreknown.request_of(thread, command)
-                connection.outgoing += command.encode(call.number, FORESEEN if request else 0)
-                if request is None:
-                    return
-                self._begin(connection, thread, request, connection.foresee())
-                answer = None
-            elif (answer := foreknown.answer_to(thread, command)) is not None:
-                continue
-            elif foreknown.is_certain(thread, command):
-                connection.outgoing += command.encode(call.number, UNANSWERED)
-                calls[0].trusts = True
-                foreknown.expect(thread, command)
-                answer = foreknown.DONE
+            except ProtocolError:
+                raise
+            except Exception as error:
+                answer = self._return(connection, defect(error))
             else:
-                connection.outgoing += command.encode(call.number)
-                call.command = command
+                answer = post(thread, command)
+                if answer is None:
+                    link.send(command)
+                    call.command = command
+                    return
+            if answer is None:
                 return
-
-    def _finish(self) -> None:
-        """Let the call that has returned before its end tell the model what it did."""
-        steps, self._unfinished = self._unfinished, None
-        for command in steps or ():
-            raise AssertionError(f"{command.op.name} comes after RETURN")
 
     def _return(self, connection: Connection, status: int) -> Answer | None:
         """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
-        calls = connection.calls
-        trusts, done = calls[0].trusts, calls.pop()
-        flags = AWAKE if self._waiting.awake and connection.messages > MESSAGES else 0
-        word = status & _WORD
-        if trusts:
-            failed = word if done.request.library else INVALID_VALUE
-            connection.outgoing += encode_return(done.number, flags, word, failed)
-        else:
-            connection.outgoing += encode_return(done.number, flags, word)
+        calls, link = connection.calls, connection.link
+        done = calls.pop()
+        link.end(done.outer, status, status & _WORD if done.request.library else INVALID_VALUE)
         if not calls or done.request.own_question:
             return None
         outer = calls[-1].command
-        if outer is None or outer.op is not _CALL_DRIVER:
+        if outer is None or outer.op is not Op.CALL_DRIVER:
             return None
-        return _SUCCEEDED if status == SUCCESS else Answer(0, word.to_bytes(8, "little"))
+        return _SUCCEEDED if status == SUCCESS else Answer(0, (status & _WORD).to_bytes(8, "little"))
 
     def _send(self, connection: Connection) -> None:
-        outgoing, waited = connection.outgoing, connection.waits_to_send
+        outgoing, waited = connection.link.outgoing, connection.waits_to_send
         try:
             sent = connection.socket.send(outgoing)
         except BlockingIOError:

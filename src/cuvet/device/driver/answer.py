@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 from cuvet.catalog import EntryPoint, Kind, Role, Verb
@@ -23,12 +23,13 @@ from cuvet.device.invocation import (
     read,
     read_string,
     tell,
-    write,
 )
+from cuvet.device.link import post
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.model import Call, Outcome
 from cuvet.model.ledger import BACKED
+from cuvet.model.model import Prediction
 from cuvet.rules.rule import CRASH
 from cuvet.sizes import binary_size
 
@@ -52,17 +53,19 @@ _ENDS_MANY = {
 its end (`dropped`)."""
 _WORKS_IN_FORKED_CHILD = {"cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress"}
 _FAULT_ADDRESS = 8
-_SUCCEEDS = Command(Op.RETURN, (status.SUCCESS,))
+_SUCCESS_ALONE = (status.SUCCESS,)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is the same in all calls of an entry point. ``handler`` None: it is not emulated. ``inputs`` are the parameters that are read
-    (`_inputs`), ``made`` those through which it gives new objects, ``ended`` the roles of those that it destroys."""
+    """What is the same in all calls of an entry point. ``handler`` None: it is not emulated. ``reads``: the program's memory, before it
+    is carried out. ``inputs`` are the parameters that are read (`_inputs`), ``made`` those through which it gives new objects, ``ended``
+    the roles of those that it destroys."""
 
     entry_point: EntryPoint
     handler: Handler | None
     inputs: tuple[tuple[int, str, int], ...]
+    reads: bool
     has_arguments: bool
     has_attributes: bool
     made: tuple[tuple[int, Kind], ...]
@@ -80,12 +83,18 @@ def _plan(number: int, words: int) -> Plan:
     name, expected = entry_point.name, len(entry_point.parameters)
     if words != expected:
         raise ProtocolError(f"a call of {name} has {words} words instead of {expected}")
-    return Plan(
-        entry_point,
-        HANDLERS.get(name),
+    inputs, has_arguments, has_attributes = (
         _inputs(entry_point),
         "kernelParams" in entry_point.index,
         name == "cuLaunchKernelEx",
+    )
+    return Plan(
+        entry_point,
+        HANDLERS.get(name),
+        inputs,
+        bool(inputs) or has_arguments or has_attributes,
+        has_arguments,
+        has_attributes,
         _new_objects(entry_point),
         _destroying(entry_point),
         name in _ENDS_MANY,
@@ -94,35 +103,40 @@ def _plan(number: int, words: int) -> Plan:
 
 
 def answer(thread: Thread, request: Request) -> Steps[int]:
-    """Answer one driver call: the CUresult. It may command RETURN before it ends; what follows is for the model alone."""
+    """Answer one driver call: the CUresult. The model need not have been told of it then (``Link.unfinished``)."""
     plan, process = _plan(request.entry_point, len(request.words)), thread.process
-    handler = plan.handler
-    if handler is None:
+    if plan.handler is None:
         yield from tell(process, f"{plan.entry_point.name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
         return status.NOT_SUPPORTED
     call = Call(
         plan.entry_point,
         request.words,
-        process=process.pid,
-        thread=thread.number,
-        number=next(process.calls),
-        time_ns=time.monotonic_ns(),
+        process.pid,
+        thread.number,
+        next(process.calls),
+        time.monotonic_ns(),
         per_thread=request.per_thread,
         in_host_function=thread.host_functions,
         inputs=dict(request.structs) if request.structs else {},
     )
+    invocation = Invocation(call, thread)
     try:
-        if plan.inputs:
-            yield from _read_inputs(call, plan.inputs)
-        invocation = Invocation(call, thread)
-        if plan.has_attributes:
-            yield from launch.read_attributes(call)
-        if plan.has_arguments:
-            invocation.arguments = yield from launch.arguments(invocation)
-            call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)
-        return (yield from _carry_out(invocation, plan, handler, request))
+        if plan.reads:
+            yield from _read(invocation, plan)
+        return (yield from _carry_out(invocation, plan, plan.handler, request))
     except BadAddress:
         return status.INVALID_VALUE
+
+
+def _read(invocation: Invocation, plan: Plan) -> Steps[None]:
+    """What the call's parameters point to, and of a launch its attributes and arguments."""
+    call = invocation.call
+    yield from _read_inputs(call, plan.inputs)
+    if plan.has_attributes:
+        yield from launch.read_attributes(call)
+    if plan.has_arguments:
+        invocation.arguments = yield from launch.arguments(invocation)
+        call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)
 
 
 def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Request) -> Steps[int]:
@@ -132,12 +146,7 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
         return status.NOT_INITIALIZED
     prediction = model.predict(call)
     allowed = prediction.statuses
-    # Some calls that are legal may crash, too.
-    if CRASH in allowed and any(CRASH in violation.outcomes for violation in prediction.violations):
-        yield from _die(invocation)
-    result = next((each for each in allowed if each != CRASH), status.INVALID_HANDLE)
-    if process.graph_memory and status.SUCCESS in allowed and _touches_graph_memory(invocation):
-        result = status.SUCCESS
+    result = allowed[0] if allowed == _SUCCESS_ALONE else (yield from _chosen(invocation, prediction))
     if result == status.SUCCESS:
         invocation.outputs.update(prediction.outputs)
         try:
@@ -145,25 +154,45 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
         except Dies as dies:
             yield from _die(invocation)
             result = dies.status
-    if result == status.OUT_OF_MEMORY:
-        yield from _say_full(invocation)
     if result != status.SUCCESS:
+        if result == status.OUT_OF_MEMORY:
+            yield from _say_full(invocation)
         if not request.own_question:  # no failure of the program
             model.observe(call, Outcome(result))
         process.told.learn(invocation, result)
         return result
-    if not (plan.ends_many or invocation.fault or process.faults or process.uses):
-        yield _SUCCEEDS
-    model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
-    process.told.learn(invocation, result)
-    for role in plan.ended:
-        _retire(invocation, role.kind, invocation[role.parameter])
+    fails = invocation.fault or process.faults or process.uses
+    link = invocation.thread.link
+    if link is not None and not (fails or plan.ends_many):
+        link.unfinished = partial(_succeeded, invocation, plan)
+        return result
+    _succeeded(invocation, plan)
     if plan.ends_many:
         yield from _clean_up(invocation)
     if not (invocation.fault or process.faults or process.uses):
         return result
     fault.keep(invocation)
     return fault.shown(invocation, awaited=request.awaited)
+
+
+def _chosen(invocation: Invocation, prediction: Prediction) -> Steps[int]:
+    """The status of those that the model allows."""
+    allowed = prediction.statuses
+    # Some calls that are legal may crash, too.
+    if CRASH in allowed and any(CRASH in violation.outcomes for violation in prediction.violations):
+        yield from _die(invocation)
+    if invocation.process.graph_memory and status.SUCCESS in allowed and _touches_graph_memory(invocation):
+        return status.SUCCESS
+    return next((each for each in allowed if each != CRASH), status.INVALID_HANDLE)
+
+
+def _succeeded(invocation: Invocation, plan: Plan) -> None:
+    """Tell the model, and let the handles of what the call destroyed be given out again."""
+    process, call = invocation.thread.process, invocation.call
+    process.model.observe(call, Outcome(status.SUCCESS, invocation.outputs, handed_out=invocation.handed_out))
+    process.told.learn(invocation, status.SUCCESS)
+    for role in plan.ended:
+        _retire(invocation, role.kind, invocation[role.parameter])
 
 
 def _die(invocation: Invocation) -> Steps[None]:
@@ -209,7 +238,9 @@ def _perform(invocation: Invocation, plan: Plan, handler: Handler) -> Steps[int]
             outputs[position] = invocation.process.handles.issue(kind)
     for position, value in outputs.items():
         if args[position]:
-            yield from write(args[position], written(plan.entry_point, position, value))
+            command = Command(Op.WRITE, (args[position],), written(plan.entry_point, position, value))
+            if (post(invocation.thread, command) or (yield command)).error:
+                raise BadAddress(hex(args[position]))
     return status.SUCCESS
 
 

@@ -51,19 +51,28 @@ def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[Non
     if queue is None:
         queue = call.queue(call["hStream"] if "hStream" in call.entry_point.index else 0)
     if capture is None:
-        yield from _do(call, node, queue)
-        return
+        return _do(call, node, queue)
     body = call.process.graphs[captured_graph(call, capture)]
     _add(call, body, node, body.tips.get(queue, []))
     body.tips[queue] = [node]
+    return no_steps()
 
 
 def _do(call: Invocation, node: Node, queue: int) -> Steps[None]:
     """The node's work, on a stream's queue. Refused if it fails."""
     if node.host is not None:
-        yield Command(Op.CALL_HOST, (queue, Callback.HOST_FUNCTION, *node.host))
-    elif node.action and (steps := node.action()) is not None:
-        yield from steps
+        return _call_host(queue, *node.host)
+    return (node.action() if node.action else None) or no_steps()
+
+
+def no_steps() -> Steps[None]:
+    """What needs nothing of the shim."""
+    return
+    yield
+
+
+def _call_host(queue: int, function: int, data: int) -> Steps[None]:
+    yield Command(Op.CALL_HOST, (queue, Callback.HOST_FUNCTION, function, data))
 
 
 def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> None:

@@ -36,7 +36,7 @@ def _set(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
     address, value, element, width, rows, pitch = (call.member(parameter, prefix + name) for name in names)
     if element not in _ELEMENT_BYTES:
         return None
-    return Node(f"{_PREFIX}MEMSET", lambda: fill(address, value, element, width * element, rows, pitch))
+    return Node(f"{_PREFIX}MEMSET", lambda: fill(call, address, value, element, width * element, rows, pitch))
 
 
 def _host(call: Invocation, parameter: str, prefix: str = "") -> Node | None:

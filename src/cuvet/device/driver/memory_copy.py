@@ -6,6 +6,7 @@ from typing import NamedTuple
 from cuvet.device.driver.graph import enqueue
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read_words, require
+from cuvet.device.link import post
 from cuvet.device.protocol import Command, Op, Steps
 
 _HOST, _ARRAY = 1, 3  # CUmemorytype
@@ -22,7 +23,8 @@ class Box(NamedTuple):
 def _copy(call: Invocation, to: Box, source: Box, row_bytes: int, rows: int = 1, slices: int = 1) -> Steps[None]:
     for number in range(slices):
         destination, origin = to.address + number * to.slice_pitch, source.address + number * source.slice_pitch
-        done = yield Command(Op.COPY, (destination, origin, row_bytes, rows, to.pitch, source.pitch))
+        command = Command(Op.COPY, (destination, origin, row_bytes, rows, to.pitch, source.pitch))
+        done = post(call.thread, command) or (yield command)
         require(not done.error or _pinned(call, destination) or _pinned(call, origin))
 
 
@@ -126,8 +128,11 @@ cuMemcpy3D = cuMemcpy3DAsync = cuMemcpy3DPeer = cuMemcpy3DPeerAsync = partial(_b
 # Sets.
 
 
-def fill(address: int, value: int, element: int, row_bytes: int, rows: int, pitch: int) -> Steps[None]:
-    done = yield Command(Op.SET, (address, value, element, row_bytes, rows, pitch))
+def fill(
+    call: Invocation, address: int, value: int, element: int, row_bytes: int, rows: int, pitch: int
+) -> Steps[None]:
+    command = Command(Op.SET, (address, value, element, row_bytes, rows, pitch))
+    done = post(call.thread, command) or (yield command)
     require(not done.error)
 
 
@@ -139,7 +144,9 @@ def _memset(call: Invocation, value: str, element: int) -> Steps[None]:
     else:
         size, rows, pitch = call["Width"] * element, call["Height"], call["dstPitch"]
     require(address % element == 0 and pitch % element == 0 and (rows < 2 or pitch >= size))
-    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(address, number, element, size, rows, pitch)))
+    return enqueue(
+        call, Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(call, address, number, element, size, rows, pitch))
+    )
 
 
 cuMemsetD8 = cuMemsetD8Async = cuMemsetD2D8 = cuMemsetD2D8Async = partial(_memset, value="uc", element=1)

@@ -60,6 +60,8 @@ def _carry_out(call: Call, thread: Thread) -> Steps[int]:
             if missing:
                 model.observe(call, Outcome(missing))
                 return missing
+    if thread.link is not None:
+        thread.link.finish()
     prediction = model.predict(call)
     died = next((-status for status in prediction.statuses if status < 0), 0)
     if died and os.environ.get("CUVET_EMULATE_CRASHES") == "1":

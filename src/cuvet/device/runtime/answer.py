@@ -12,7 +12,6 @@ from cuvet.device.process import Thread
 from cuvet.device.protocol import ProtocolError, Registration, Request, Steps
 from cuvet.device.runtime import array, copy, device, forward, graph, launch, memory
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error
-from cuvet.device.runtime.registration import Registry
 
 Handler = Callable[[RuntimeCall], Steps[int | None]]
 
@@ -42,6 +41,8 @@ class Plan:
 @cache
 def _plan(number: int, signature: int, words: int, major: int) -> Plan:
     """ProtocolError if there is no such call."""
+    if number >= len(catalog().entry_points):
+        raise ProtocolError(f"there is no runtime entry point {number}")
     entry_point = catalog().entry_points[number]
     if signature >= len(entry_point.signatures):
         raise ProtocolError(f"{entry_point.name} has no signature {signature}")
@@ -62,7 +63,7 @@ def _plan(number: int, signature: int, words: int, major: int) -> Plan:
 
 def answer(thread: Thread, request: Request) -> Steps[int]:
     """Answer one runtime call: the cudaError_t."""
-    if request.entry_point >= len(catalog().entry_points):
+    if request.entry_point >= Registration.BINARY:
         return (yield from _register(thread, request))
     plan = _plan(request.entry_point, request.signature, len(request.words), request.major)
     if plan.handler is None:
@@ -85,8 +86,6 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
 
 def _register(thread: Thread, request: Request) -> Steps[int]:
     process = thread.process
-    if process.registry is None:
-        process.registry = Registry()
     if len(request.words) != 4 or not process.registry.register(request.entry_point, request.words):
         raise ProtocolError(f"there is no runtime entry point {request.entry_point}")
     if request.entry_point == Registration.MANAGED_VARIABLE:

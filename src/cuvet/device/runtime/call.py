@@ -8,9 +8,12 @@ from functools import cache
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
+from cuvet.device.defects import defect
+from cuvet.device.driver.answer import answer
+from cuvet.device.foreknown import request_of
 from cuvet.device.invocation import BadAddress, Refused, read, words, write
 from cuvet.device.process import ClientProcess, Thread
-from cuvet.device.protocol import Command, Op, Request, Steps
+from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.device.runtime.registration import Registry
 
 _SCRATCH_BYTES = 4096
@@ -54,13 +57,13 @@ class RuntimeCall:
     @classmethod
     def of(cls, thread: Thread, request: Request, entry_point: EntryPoint, parameters: tuple[str, ...]) -> RuntimeCall:
         """``parameters``: the names of those of the signature that was called."""
-        given = dict(zip(parameters, request.words, strict=True))
-        structs = {parameters[position]: data for position, data in request.structs.items()} if request.structs else {}
+        given, structs = dict(zip(parameters, request.words, strict=True)), request.structs
         if request.per_thread:
             for name in _STREAMS:
                 if given.get(name) == 0:
                     given[name] = _PER_THREAD_STREAM
-        return cls(entry_point, given, structs, thread, request.major)
+        by_name = {parameters[position]: data for position, data in structs.items()} if structs else {}
+        return cls(entry_point, given, by_name, thread, request.major)
 
     @property
     def process(self) -> ClientProcess:
@@ -68,9 +71,7 @@ class RuntimeCall:
 
     @property
     def registry(self) -> Registry:
-        if self.process.registry is None:
-            self.process.registry = Registry()
-        return self.process.registry
+        return self.thread.process.registry
 
     @property
     def device(self) -> int:
@@ -94,22 +95,33 @@ class RuntimeCall:
         return tuple(words(self.structs[name]))
 
     def driver(self, name: str, *given: int) -> Steps[None]:
-        """Call the driver, through the shim's wrapper. Refused, with the status as the runtime tells it, if it failed."""
-        answer = yield Command(_CALL_DRIVER, (_number(name), *given))
-        status = answer.word & 0xFFFFFFFF
+        """Call the driver, through the shim's wrapper. Refused, with the status as the runtime tells it, if it failed. What the wrapper
+        will ask is answered here if it is known."""
+        thread, command = self.thread, Command(_CALL_DRIVER, (_number(name), *given))
+        link = thread.link
+        if link is None or (request := request_of(thread, command)) is None:
+            status = (yield command).word & 0xFFFFFFFF
+        else:
+            outer = link.begin(command)
+            try:
+                status = yield from answer(thread, request)
+            except ProtocolError:
+                raise
+            except Exception as error:
+                status = defect(error)
+            link.end(outer, status)
         if status:
             raise Refused(INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status)
 
     def scratch(self, size: int = 8) -> Steps[int]:
         """Address of ``size`` bytes of the program's memory for the length of this call."""
-        memory = self.thread.scratch
+        memory, used = self.thread.scratch, self.scratch_used
         if not memory.address:
             memory.begin((yield Command(Op.SCRATCH, (_SCRATCH_BYTES,))).word, _SCRATCH_BYTES)
-        address = memory.address + self.scratch_used
-        self.scratch_used += -(-size // 16) * 16
+        self.scratch_used = used + (size + 15 & ~15)
         if self.scratch_used > _SCRATCH_BYTES:
             raise ValueError(f"a runtime call needs more than {_SCRATCH_BYTES} bytes of scratch memory")
-        return address
+        return memory.address + used
 
     def lay_down(self, data: bytes) -> Steps[int]:
         """Address of a copy of the bytes in scratch memory."""
@@ -119,9 +131,13 @@ class RuntimeCall:
 
     def ask(self, name: str, *given: int) -> Steps[int]:
         """Call the driver with a scratch word as its first argument: the word that it wrote. Refused if it failed."""
-        address = yield from self.scratch()
+        thread, address = self.thread, (yield from self.scratch())
+        if thread.link is not None:
+            word = thread.link.repeat(thread, (_number(name), address, *given))
+            if word is not None:
+                return word
         yield from self.driver(name, address, *given)
-        known = self.thread.scratch.read(address, 8)
+        known = thread.scratch.read(address, 8)
         return int.from_bytes((yield from read(address, 8)) if known is None else known, "little")
 
     def struct(self, address: int, name: str) -> Steps[Members]:
