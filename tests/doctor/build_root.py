@@ -13,10 +13,12 @@
      "packages": {site directory: {name: {"version", "requires": [], "files": {path from the site directory: what}}}},
                                   with METADATA and RECORD
      "cache": [directories],      /etc/ld.so.cache is made of the libraries in them, in this order
+     "overwrite": {path: what},   written after the packages, so that RECORD says something else
      "remove": [paths],           taken away after all the above, RECORD and cache unchanged
      "gpus": cuvet.doctor.state.State}
 
 ``files``, ``packages``, ``environ`` and the objects in ``gpus`` are merged with those of the base, a null removing what the base has.
+``unseen.json`` holds such descriptions by name: ``unseen.py`` says what for.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from cuvet.doctor.machine import Machine
 from cuvet.doctor.state import State
 
 ROOTS = Path(__file__).parent / "roots"
+UNSEEN: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("unseen.json").read_text(encoding="utf-8"))
 MACHINES = {"EM_X86_64": 62, "EM_AARCH64": 183}
 CACHE_FLAGS = {MACHINES["EM_X86_64"]: 0x0303, MACHINES["EM_AARCH64"]: 0x0A03}
 
@@ -47,7 +50,7 @@ def case_names() -> list[str]:
 
 def load(name: str) -> dict[str, Any]:
     """The description, merged with that of its base."""
-    own: dict[str, Any] = json.loads((ROOTS / f"{name}.json").read_text(encoding="utf-8"))
+    own = dict(UNSEEN[name]) if name in UNSEEN else json.loads((ROOTS / f"{name}.json").read_text(encoding="utf-8"))
     return merged(load(own.pop("base")), own) if "base" in own else own
 
 
@@ -66,6 +69,8 @@ def build(name: str, root: Path) -> Machine:
     for site, packages in case.get("packages", {}).items():
         for package, what in packages.items():
             _install(root, site, package, what)
+    for path, what in case.get("overwrite", {}).items():
+        _write(root, path, what)
     machine = Machine(
         root=root,
         environ=case.get("environ", {}),
