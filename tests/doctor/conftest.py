@@ -23,6 +23,7 @@ int cuDeviceGetName(char *name, int size, int device) {
   if (getenv("NAME")) return snprintf(name, size, "%s", getenv("NAME")) < 0;
   name[0] = 'A' + device; name[1] = 0; return 0; }
 int cuDeviceGetUuid(unsigned char *uuid, int device) { for (int i = 0; i < 16; ++i) uuid[i] = i + 16 * device; return 0; }
+int cuDeviceCanAccessPeer(int *can, int device, int peer) { *can = device != peer && getenv("PEERS"); return 0; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = attribute == 75 ? 9 : 0; return 0; }
 """
 NVML = """
@@ -47,6 +48,9 @@ int nvmlDeviceGetComputeMode(void *device, unsigned *mode) { *mode = getenv("RES
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending) { *current = *pending = getenv("RESTRICTED") != 0; return 0; }
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count) { *count = 7; return 0; }
 int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **mig) { *mig = (void *)0x2000; return index ? 6 : 0; }
+int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active) { *active = getenv("PEERS") != 0; return 0; }
+int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+  *corrected = 1; *uncorrected = 2; *pending = getenv("REMAP") != 0; *failed = 0; return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, Process *found) {
   found[0].pid = 4711; found[0].bytes = 6ull << 30; found[1].pid = 4712; found[1].bytes = -1ull; *count = 2; return 0; }
 """

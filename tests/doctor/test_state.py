@@ -27,6 +27,7 @@ def test_both_answer(libraries: Path) -> None:
             state.VisibleDevice(name="A", uuid="GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", compute_capability=(9, 0)),
             state.VisibleDevice(name="B", uuid="GPU-10111213-1415-1617-1819-1a1b1c1d1e1f", compute_capability=(9, 0)),
         ),
+        peers=False,
     )
     assert found.nvml == state.Nvml(
         path=str(libraries / "libnvidia-ml.so.1"),
@@ -48,6 +49,12 @@ def test_both_answer(libraries: Path) -> None:
             ),
         ),
     )
+
+
+def test_rows_to_be_remapped_links_and_peers_are_told(libraries: Path) -> None:
+    found = read(libraries, REMAP="1", PEERS="1")
+    gpu = found.nvml.gpus[0]
+    assert (gpu.remap_pending, gpu.remap_failed, gpu.nvlink, found.cuda.peers) == (True, False, True, True)
 
 
 @pytest.mark.parametrize("name", ["", 'say "GPU" \\ π\t\x01', "\U0001d538 100%"])

@@ -105,6 +105,7 @@ def gpu(nvml: Library, index: int) -> dict[str, Any]:
         "compute_mode": compute_mode,
         "mig": mig,
     }
+    more |= {"remap_pending": remap_pending, "remap_failed": remap_failed, "nvlink": nvlink}
     told = {name: optional(read, nvml, handle) for name, read in more.items()}
     found |= {name: value for name, value in told.items() if value is not None}
     found["mig_devices"] = mig_devices(nvml, handle) if found.get("mig") else []
@@ -143,6 +144,27 @@ def mig(nvml: Library, handle: ctypes.c_void_p) -> bool:
     current, pending = ctypes.c_uint(), ctypes.c_uint()
     nvml.call("nvmlDeviceGetMigMode", handle, ctypes.byref(current), ctypes.byref(pending))
     return current.value == 1
+
+
+def remapped_rows(nvml: Library, handle: ctypes.c_void_p) -> tuple[bool, bool]:
+    """Whether a remapping waits for a reset, and whether one failed."""
+    numbers = [ctypes.c_uint() for _ in range(4)]  # corrected, uncorrected, pending, failed
+    nvml.call("nvmlDeviceGetRemappedRows", handle, *map(ctypes.byref, numbers))
+    return numbers[2].value != 0, numbers[3].value != 0
+
+
+def remap_pending(nvml: Library, handle: ctypes.c_void_p) -> bool:
+    return remapped_rows(nvml, handle)[0]
+
+
+def remap_failed(nvml: Library, handle: ctypes.c_void_p) -> bool:
+    return remapped_rows(nvml, handle)[1]
+
+
+def nvlink(nvml: Library, handle: ctypes.c_void_p) -> bool:
+    active = ctypes.c_uint()
+    nvml.call("nvmlDeviceGetNvLinkState", handle, 0, ctypes.byref(active))
+    return active.value == 1
 
 
 def mig_devices(nvml: Library, handle: ctypes.c_void_p) -> list[str]:
@@ -216,6 +238,13 @@ def device(cuda: ctypes.CDLL, ordinal: int) -> dict[str, Any] | None:
     }
 
 
+def has_peers(cuda: ctypes.CDLL, count: int) -> bool:
+    """Whether any GPU can access the memory of another."""
+    can = ctypes.c_int()
+    pairs = ((one, other) for one in range(count) for other in range(count) if one != other)
+    return any(cuda.cuDeviceCanAccessPeer(ctypes.byref(can), one, other) == 0 and can.value for one, other in pairs)
+
+
 def cuda_answer() -> dict[str, Any]:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -230,6 +259,8 @@ def cuda_answer() -> dict[str, Any]:
         if found["status"] == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
             devices = [device(cuda, ordinal) for ordinal in range(count.value)]
             found["devices"] = [each for each in devices if each]
+            if count.value > 1:
+                found["peers"] = has_peers(cuda, count.value)
     except AttributeError as error:
         found["error"] = str(error)
     return found

@@ -29,9 +29,11 @@ def read(machine: Machine, path: str) -> Elf | None:
 
 @cache
 def symbols(machine: Machine, path: str, *, defined: bool) -> frozenset[str]:
-    """The dynamic symbols that the file defines, or leaves to other libraries; empty if it is not an ELF file."""
+    """The dynamic symbols that the file defines, or needs of other libraries; empty if it is not an ELF file."""
+    if not defined:
+        return frozenset(_parsed(machine, path, dynamic.undefined) or ())
     found = _parsed(machine, path, dynamic.symbols) or ()
-    return frozenset(symbol.name for symbol in found if symbol.defined == defined)
+    return frozenset(symbol.name for symbol in found if symbol.defined)
 
 
 def _parsed(machine: Machine, path: str, parse: Callable[[Source], T]) -> T | None:

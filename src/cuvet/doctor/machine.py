@@ -6,6 +6,7 @@ Paths are strings as the program would see them (``/usr/lib/libcuda.so.1``), wha
 import errno
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -123,6 +124,17 @@ class Machine:
         except OSError as error:
             return error.errno or errno.EIO
         return 0
+
+    def room(self, directory: str) -> tuple[int, int] | None:
+        """Bytes of the tmpfs that is mounted there, and how many of them are free; None if none is, or it has no limit of its own."""
+        found = re.search(rf" {re.escape(directory)} tmpfs \S*\bsize=(\d+)k", self.read_text("/proc/self/mounts") or "")
+        if not found:
+            return None
+        if self.real:
+            status = os.statvfs(directory)
+            return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+        size = int(found[1]) << 10
+        return size, size - sum(self.stat(os.path.join(directory, name)).st_size for name in self.names(directory))
 
     def _synthetic_open_error(self, path: str) -> int:
         """By the mode alone: every file of a synthetic root belongs to user and group 0."""

@@ -45,6 +45,10 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """MIG mode is on: the GPU itself cannot be used, only its MIG devices."""
     mig_devices: tuple[str, ...] = ()
     """UUIDs, ``MIG-…``"""
+    remap_pending: bool = False
+    """A row of device memory is to be remapped at the next reset."""
+    remap_failed: bool = False
+    nvlink: bool = False
 
 
 class Nvml(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +79,8 @@ class Cuda(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     version: int = 0
     devices: tuple[VisibleDevice, ...] = ()
+    peers: bool | None = None
+    """Whether any device can access the memory of another; None if that was not asked."""
     error: str = ""
 
     @property

@@ -5,6 +5,7 @@ bytes from anywhere may be given.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 """Types of segments."""
 _END, _NEEDED, _HASH, _STRINGS, _SYMBOLS, _STRINGS_BYTES, _SONAME, _RPATH, _RUNPATH = 0, 1, 4, 5, 6, 10, 14, 15, 29
 _GNU_HASH = 0x6FFFFEF5
+_WEAK = 2
 _MOST_DYNAMIC_BYTES = 1 << 20
 _MOST_HASH_BYTES = 1 << 26
 _MOST_TEXT_BYTES = 1 << 20
@@ -136,7 +138,7 @@ class _File:
         table = self.at(address)
         buckets, first, words, _ = self._one(table, "4I")
         start = 16 + words * self.layout.word
-        last = max(self._numbers(table, start, buckets), default=0)
+        last = max(self.numbers(table, start, buckets), default=0)
         if last < first:
             return first
         chain = table.part(start + 4 * (buckets + last - first), table.size)
@@ -145,7 +147,8 @@ class _File:
                 return last + number + 1
         raise ImageError("the table of symbols does not end")
 
-    def _numbers(self, table: Source, start: int, count: int) -> tuple[int, ...]:
+    def numbers(self, table: Source, start: int, count: int) -> tuple[int, ...]:
+        """32-bit words from ``start``."""
         if 4 * count > _MOST_HASH_BYTES:
             raise ImageError("the table of symbols is too large")
         return struct.unpack(f"{self.order}{count}I", _exactly(table, start, 4 * count))
@@ -169,18 +172,33 @@ def read(source: Source) -> Dynamic:
 def symbols(source: Source) -> tuple[DynamicSymbol, ...]:
     """Those with names, in the order of their table. ImageError as ``read``."""
     file = _File(source)
-    address, count = file.value(_SYMBOLS), file.symbol_count()
+    return tuple(
+        DynamicSymbol(name, info & 15, section != 0)
+        for name, info, section in _named_symbols(file, file.symbol_count())
+    )
+
+
+def undefined(source: Source) -> tuple[str, ...]:
+    """Names of the symbols that other files must define, weak ones left out. ImageError as ``read``. Of a large library this reads
+    little: a GNU hash table says where the defined symbols begin."""
+    file = _File(source)
+    address = file.value(_GNU_HASH)
+    count = file.symbol_count() if address is None else file.numbers(file.at(address), 4, 1)[0]
+    return tuple(name for name, info, section in _named_symbols(file, count) if section == 0 and info >> 4 != _WEAK)
+
+
+def _named_symbols(file: _File, count: int) -> Iterator[tuple[str, int, int]]:
+    """Name, info and section of the first ``count`` symbols, as far as they have names."""
+    address = file.value(_SYMBOLS)
     if address is None or not count:
-        return ()
+        return
     row = struct.Struct(file.order + file.layout.symbol)
     table = whole(file.at(address).part(0, count * row.size))
     rows = list(row.iter_unpack(table[: len(table) // row.size * row.size]))
     names = texts(file.strings(), [name for name, _, _ in rows])
-    return tuple(
-        DynamicSymbol(name, info & 15, section != 0)
-        for name, (_, info, section) in zip(names, rows, strict=True)
-        if name
-    )
+    for name, (_, info, section) in zip(names, rows, strict=True):
+        if name:
+            yield name, info, section
 
 
 def _entries(paths: list[str]) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """Is there an NVIDIA GPU, and is its driver there?"""
 
+import os
+
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
+from cuvet.sonames import DRIVER
 
 TITLE = "NVIDIA GPU and driver"
 GROUP: Group = "driver"
@@ -13,6 +16,17 @@ LOOKED_AT = (
     driver.MODULE_VERSION,
     "libcuda.so.1 on the loader's path",
 )
+_PLACES = (
+    "/usr/lib/*-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib/*-linux-gnu/nvidia/current",
+    "/usr/lib64/nvidia",
+    "/usr/lib/nvidia*",
+    "/usr/local/nvidia/lib64",
+    "/var/lib/nvidia/lib64",
+    "/run/opengl-driver/lib",
+)
+"""Where distributions, and the nodes of clusters, put the driver's libraries."""
 _LOADER_KNOWS = "libcuda.so.1: none on the loader's path"
 
 
@@ -43,6 +57,11 @@ def probe(machine: Machine) -> Conclusions:
 
 def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
     evidence = (f"{driver.PROC_VERSION}: {kernel}", _LOADER_KNOWS)
+    found = [
+        path for place in _PLACES for path in machine.glob(f"{place}/libcuda.so.{kernel}") if machine.is_file(path)
+    ]
+    if found:
+        return _not_found_by_loader(machine, found[0], evidence)
     if driver.is_container(machine):
         names = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
         return error(
@@ -58,6 +77,18 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
         evidence=evidence,
         fix=f"install the compute libraries of driver {kernel} (Debian, Ubuntu: libnvidia-compute-{kernel.split('.')[0]}), "
         "then: sudo ldconfig",
+    )
+
+
+def _not_found_by_loader(machine: Machine, path: str, evidence: tuple[str, ...]) -> Conclusion:
+    directory = os.path.dirname(path)
+    linked = machine.is_file(f"{directory}/{DRIVER}")
+    return error(
+        cause="driver-not-installed",
+        verdict=f"{path} is there, but "
+        + ("the loader does not look in its directory" if linked else f"has no link {DRIVER}, which ldconfig makes"),
+        evidence=(*evidence, f"{path}: of the loaded driver"),
+        fix=f"export LD_LIBRARY_PATH={directory}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}" if linked else "sudo ldconfig",
     )
 
 
