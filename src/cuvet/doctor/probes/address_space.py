@@ -10,23 +10,28 @@ GROUP: Group = "memory"
 
 _LIMITS = "/proc/self/limits"
 LOOKED_AT = (_LIMITS, "cuInit")
-_OUT_OF_MEMORY = 2
+OUT_OF_MEMORY = 2
+
+
+def limit(machine: Machine) -> int | None:
+    """Bytes; None if there is no limit."""
+    found = re.search(r"^Max address space\s+(\d+)", machine.read_text(_LIMITS) or "", re.MULTILINE)
+    return int(found[1]) if found else None
 
 
 def probe(machine: Machine) -> Conclusions:
-    text = machine.read_text(_LIMITS)
-    found = re.search(r"^Max address space\s+(\d+)", text or "", re.MULTILINE)
-    if text is None:
+    most = limit(machine)
+    if machine.read_text(_LIMITS) is None:
         yield unknown(f"{_LIMITS} cannot be read")
-    elif not found:
+    elif most is None:
         yield healthy("the address space is not limited")
     else:
-        failed = machine.state.cuda.status == _OUT_OF_MEMORY
+        failed = machine.state.cuda.status == OUT_OF_MEMORY
         yield Conclusion(
             severity="error" if failed else "note",
             cause="address-space-limit",
-            verdict=f"the address space is limited to {int(found[1]) >> 30} GiB"
-            + (": cuInit returned CUDA_ERROR_OUT_OF_MEMORY (2)" if failed else ", and CUDA reserves more than it uses"),
-            evidence=(f"{_LIMITS}: {found[0]} bytes",),
+            verdict=f"the address space is limited to {most >> 30} GiB"
+            + (": cuInit returned CUDA_ERROROUT_OF_MEMORY (2)" if failed else ", and CUDA reserves more than it uses"),
+            evidence=(f"{_LIMITS}: Max address space {most} bytes",),
             fix="ulimit -v unlimited; in batch systems ask for more virtual memory (SGE: h_vmem), or limit the memory by cgroup",
         )

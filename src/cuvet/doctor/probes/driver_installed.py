@@ -1,8 +1,9 @@
 """Is there an NVIDIA GPU, and is its driver there?"""
 
 import os
+import re
 
-from cuvet.doctor import driver
+from cuvet.doctor import driver, kernel_log
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
 from cuvet.sonames import DRIVER
@@ -27,6 +28,21 @@ _PLACES = (
     "/run/opengl-driver/lib",
 )
 """Where distributions, and the nodes of clusters, put the driver's libraries."""
+_RELEASE = "/proc/sys/kernel/osrelease"
+_MODULES = (
+    "updates/dkms/nvidia.ko*",
+    "updates/nvidia.ko*",
+    "extra/nvidia.ko*",
+    "extra/nvidia/nvidia.ko*",
+    "kernel/drivers/video/nvidia.ko*",
+    "kernel/nvidia-*/nvidia.ko*",
+    "extramodules/nvidia.ko*",
+    "weak-updates/nvidia.ko*",
+    "weak-updates/nvidia/nvidia.ko*",
+    "misc/nvidia.ko*",
+    "video/nvidia.ko*",
+)
+_SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _LOADER_KNOWS = "libcuda.so.1: none on the loader's path"
 
 
@@ -105,6 +121,9 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
         )
     if any(bound == "vfio-pci" for _, bound in gpus) and not libcudas:
         return unknown("every GPU is reserved for virtual machines (vfio-pci)")
+    if libcudas and (why := _why_not_loaded(machine)):
+        cause, verdict, found, fix = why
+        return error(cause=cause, verdict=verdict, evidence=(*evidence, *found), fix=fix)
     installed = "libcuda is installed, but the kernel module nvidia is not loaded"
     return error(
         cause="driver-not-installed",
@@ -114,6 +133,50 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
         if libcudas
         else "install the NVIDIA driver and reboot (Ubuntu: sudo ubuntu-drivers install)",
     )
+
+
+def _why_not_loaded(machine: Machine) -> tuple[str, str, tuple[str, ...], str] | None:
+    """Cause, verdict, evidence and fix; None if the files do not tell."""
+    kernel = (machine.read_text(_RELEASE) or "").strip()
+    folder = f"/lib/modules/{kernel}"
+    modules = [path for place in _MODULES for path in machine.glob(f"{folder}/{place}")]
+    others = sorted({path.split("/")[3] for place in _MODULES for path in machine.glob(f"/lib/modules/*/{place}")})
+    if kernel and machine.is_directory(folder) and not modules:
+        evidence = tuple(f"/lib/modules/{each}: has nvidia.ko" for each in others)
+        return (
+            "driver-module-not-built-for-kernel",
+            f"there is no kernel module nvidia for the running kernel {kernel}",
+            (f"{folder}: no nvidia.ko", *evidence),
+            "install the headers of this kernel and build the module: sudo dkms autoinstall",
+        )
+    for file in machine.glob("/etc/modprobe.d/*.conf"):
+        line = re.search(
+            r"^\s*(blacklist\s+nvidia|alias\s+nvidia\s+off|install\s+nvidia\s+/bin/(?:false|true))\s*$",
+            machine.read_text(file) or "",
+            re.M,
+        )
+        if line:
+            return (
+                "driver-not-installed",
+                f"{file} keeps the kernel module nvidia from loading",
+                (f"{file}: {line[1]}",),
+                f"remove the line from {file} (Ubuntu: sudo prime-select on-demand), then reboot",
+            )
+    if machine.is_file(_SECURE_BOOT) and modules:
+        with machine.open(_SECURE_BOOT) as variable:
+            on = variable.read(5)[4:] == b"\1"  # four bytes of attributes, then the value (Linux, efivarfs)
+        if on:
+            return (
+                "secure-boot-rejects-module",
+                "Secure Boot is on, and the kernel module nvidia is not loaded: it takes only signed modules",
+                (
+                    f"{_SECURE_BOOT}: on",
+                    f"{modules[0]}: there",
+                    *(line for line in kernel_log.lines(machine) if "reject" in line),
+                ),
+                "enrol the key that signed it (sudo mokutil --import /var/lib/shim-signed/mok/MOK.der) and reboot, or turn Secure Boot off",
+            )
+    return None
 
 
 def _no_gpu(machine: Machine) -> Conclusion:

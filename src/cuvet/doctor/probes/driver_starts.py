@@ -6,6 +6,7 @@ from cuvet.catalog import status_name
 from cuvet.doctor import driver, elf
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy, unknown
+from cuvet.doctor.probes import address_space, mps
 
 TITLE = "cuInit"
 GROUP: Group = "driver"
@@ -77,6 +78,10 @@ def _fabric_manager(machine: Machine) -> str | None:
 
 
 def _is_explained(machine: Machine, status: int) -> bool:
+    if status == mps.CONNECTION_FAILED:
+        return mps.has_pipe(machine)
+    if status == address_space.OUT_OF_MEMORY:
+        return address_space.limit(machine) is not None
     return status in _EXPLAINED or (not driver.is_wsl(machine) and bool(driver.closed_nodes(machine)))
 
 

@@ -1,6 +1,7 @@
 """Have the installed frameworks, or the program, code for the visible GPUs?"""
 
 from collections.abc import Iterator
+from functools import cache
 
 from cuvet.doctor import driver, frameworks
 from cuvet.doctor.machine import Machine
@@ -19,7 +20,7 @@ LOOKED_AT = ("device code in the frameworks' libraries, or in the program", "com
 
 def probe(machine: Machine) -> Conclusions:
     devices = {each.compute_capability: each.name for each in machine.state.cuda.devices if each.compute_capability}
-    owners = [(who, path, entries) for who, path in _files(machine) if (entries := _entries(machine, path))]
+    owners = with_code(machine)
     if not devices:
         yield unknown("no GPU is visible")
         return
@@ -34,6 +35,12 @@ def probe(machine: Machine) -> Conclusions:
     if all(judged.outcome != "fails" for *_, judged in found):
         evidence = tuple(f"{path}: {judged.text}" for _, path, _, _, judged in found)
         yield healthy(f"{len(owners)} files with device code, none lacks a GPU's", evidence=evidence)
+
+
+@cache
+def with_code(machine: Machine) -> tuple[tuple[str, str, list[Entry]], ...]:
+    """(who, path, entries) of the files with device code."""
+    return tuple((who, path, entries) for who, path in _files(machine) if (entries := _entries(machine, path)))
 
 
 def _files(machine: Machine) -> Iterator[tuple[str, str]]:

@@ -26,10 +26,33 @@ _NAME = re.compile(rb"libnvrtc-builtins\.so\.\d+\.\d+")
 
 def probe(machine: Machine) -> Conclusions:
     found = [copy for copy in _libraries(machine) if copy]
+    missing = list(_for_cupy(machine))
+    yield from missing
     for copy in found:
         yield _conclusion(machine, copy)
-    if not found:
+    if not found and not missing:
         yield healthy("no libnvrtc")
+
+
+def _for_cupy(machine: Machine) -> Conclusions:
+    """CuPy compiles its kernels with the libnvrtc of the CUDA in its package's name (https://github.com/cupy/cupy/issues/9318)."""
+    for framework in frameworks.installed(machine) if not machine.loaded else ():
+        cuda = framework.cuda[0] if framework.cuda and framework.title.startswith("CuPy") else None
+        soname = {11: "libnvrtc.so.11.2", 12: "libnvrtc.so.12", 13: "libnvrtc.so.13"}.get(cuda or 0)
+        homes = (machine.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME"))
+        beside = any(home and machine.is_file(os.path.join(home, "lib64", soname or "")) for home in homes)
+        if soname and not beside and not python.copies(machine, soname):
+            yield error(
+                cause="cuda-library-not-on-loader-path",
+                verdict=f"{framework.title} finds no {soname}: it cannot compile its kernels",
+                evidence=(
+                    f"{soname}: in no Python package and not on the loader's path",
+                    framework.distribution.dist_info,
+                ),
+                fix=cudnn.pip(
+                    machine, f"install {'nvidia-cuda-nvrtc' if cuda == 13 else f'nvidia-cuda-nvrtc-cu{cuda}'}"
+                ),
+            )
 
 
 def _libraries(machine: Machine) -> Iterator[Copy | None]:
