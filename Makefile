@@ -103,7 +103,7 @@ hardware: setup ## run every known program and image on this machine's GPUs; wri
 	$(BIN)/python tests/hardware/run.py
 	$(BIN)/python tests/hardware/images.py
 	$(BIN)/python tests/image/built/build.py --output build/images
-	$(BIN)/python tests/hardware/inspect_against_cuobjdump.py build/images
+	$(BIN)/python tests/hardware/inspect_cuobjdump.py build/images
 	PYTHON=$(BIN)/python sh tests/hardware/doctor.sh
 
 clean: ## remove what was built, but not .venv

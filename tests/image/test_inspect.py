@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import jsonschema
 import pytest
 
 from cuvet.cli import main
-from cuvet.image import inspection
+from cuvet.image import elf, inspection
+from cuvet.image.errors import ImageError
 from cuvet.reports.inspect import SCHEMA_FILE
 
 from .samples import Samples
@@ -51,7 +53,9 @@ def test_entries_and_kernels(capsys: pytest.CaptureFixture[str], samples: Sample
     _, first, second, *rest = lines(capsys, "--entries", "--kernels", file)
     assert first.split()[:3] == ["1", "sm_90", "cubin"] and ".nv_fatbin+0x" in first
     assert second.split()[:3] == ["2", "sm_80", "PTX"]
-    assert rest[:3] == ["  2 kernels", "    first  [sm_90, sm_80 PTX]", "    second<float>  [sm_90, sm_80 PTX]"]
+    made, count, kernel, taken, *_ = rest
+    assert made.startswith("  made by CUDA 1") and count == "  2 kernels" and kernel == "    first  [sm_90, sm_80 PTX]"
+    assert taken.split()[0] == "sm_90" and taken.endswith(" registers")
 
 
 def test_json(capsys: pytest.CaptureFixture[str], samples: Samples) -> None:
@@ -182,3 +186,113 @@ def test_names_that_are_no_text(capsys: pytest.CaptureFixture[str], samples: Sam
     assert found["path"].endswith("\\udcff\x1b[31m.cubin")
     head, *_ = lines(capsys, file)
     assert "\\udcff\\x1b[31m.cubin: cubin" in head
+
+
+SHARED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry takes(.param .u64 p) {
+  .shared .align 4 .b8 block[4096];
+  .reg .u64 %rd<2>; .reg .u32 %r<2>;
+  ld.param.u64 %rd1, [p]; ld.shared.u32 %r1, [block]; st.u32 [%rd1], %r1; ret; }
+"""
+
+
+def test_what_kernels_take_is_told(capsys: pytest.CaptureFixture[str], samples: Samples, tmp_path: Path) -> None:
+    source, cubin = tmp_path / "shared.ptx", tmp_path / "shared.cubin"
+    source.write_text(SHARED)
+    samples._run(cubin, "ptxas", "-arch=sm_80", "-o", cubin, source)
+    (code,) = as_json(capsys, "--kernels", cubin)["files"][0]["code"]
+    (taken,) = code["resources"]
+    assert code["kernels"] == ["takes"] and code["toolkit"].startswith("1")
+    assert (taken["shared_bytes"], taken["stack_bytes"], taken["local_bytes"]) == (4096, 0, 0)
+    assert taken["registers"] > 0 and taken["constant_bytes"] >= 8
+    assert any("4096 B shared" in line for line in lines(capsys, "--kernels", cubin))
+
+
+def test_without_kernels_nothing_is_unpacked(capsys: pytest.CaptureFixture[str], samples: Samples) -> None:
+    (code,) = as_json(capsys, samples.cubin("sm_90"))["files"][0]["code"]
+    assert (code["kernels"], code["resources"], code["toolkit"]) == (None, None, None)
+
+
+def test_an_entry_is_extracted(
+    capsys: pytest.CaptureFixture[str], samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = samples.object(samples.fatbin("sm_90 cubin", "sm_80 ptx", mode="size", name="packed"), name="packed.o")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main(["inspect", "--extract", "1", str(file)]) == 0
+    assert Path("packed.1.sm_90.cubin").read_bytes() == samples.cubin("sm_90").read_bytes()
+    assert "wrote packed.1.sm_90.cubin" in capsys.readouterr().err
+    assert [path.name for path in Path().iterdir()] == ["packed.1.sm_90.cubin"]
+    assert main(["inspect", "--extract", "all", str(samples.cubin("sm_90"))]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--extract", "7"), "has 1 entries"),
+        (("--extract", "one"), "give the number"),
+        (("--extract", "1"), "File exists"),
+    ],
+)
+def test_what_cannot_be_extracted_is_told(
+    capsys: pytest.CaptureFixture[str],
+    samples: Samples,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sm_90.1.sm_90.cubin").write_text("mine")
+    assert main(["inspect", *words, str(samples.cubin("sm_90"))]) == 2
+    assert says in capsys.readouterr().err
+    assert (tmp_path / "sm_90.1.sm_90.cubin").read_text() == "mine"
+
+
+def test_machine_code_of_a_newer_toolkit_is_not_said_to_run(
+    capsys: pytest.CaptureFixture[str], samples: Samples
+) -> None:
+    file = samples.cubin("sm_90")
+    toolkit = as_json(capsys, "--kernels", file)["files"][0]["code"][0]["toolkit"]
+    for driver, outcome in (("535", "unknown"), (toolkit, "runs")):
+        (verdict,) = as_json(capsys, "--gpu", "sm_90", "--driver", driver, file)["files"][0]["verdicts"]
+        assert verdict["outcome"] == outcome, verdict
+
+
+def test_machine_code_of_another_gpu_on_a_tegra_is_open(capsys: pytest.CaptureFixture[str], samples: Samples) -> None:
+    bare, beside = samples.fatbin("sm_86 cubin", name="bare"), samples.fatbin("sm_86 cubin", "sm_80 ptx", name="beside")
+    outcomes = {
+        (file.stem, gpu): as_json(capsys, "--gpu", gpu, file)["files"][0]["verdicts"][0]["outcome"]
+        for file in (bare, beside)
+        for gpu in ("sm_86", "sm_87", "sm_89")
+    }
+    assert outcomes == {
+        ("bare", "sm_86"): "runs",
+        ("bare", "sm_87"): "unknown",
+        ("bare", "sm_89"): "runs",
+        ("beside", "sm_86"): "runs",
+        ("beside", "sm_87"): "compiles",
+        ("beside", "sm_89"): "runs",
+    }
+
+
+def test_sections_of_object_files_that_take_no_room_are_no_truncation(samples: Samples, tmp_path: Path) -> None:
+    """As .nv_debug.shared of libnccl and bitsandbytes: its type is one of CUDA's own, its size larger than the file."""
+    source, cubin = tmp_path / "shared.ptx", tmp_path / "shared.cubin"
+    source.write_text(SHARED)
+    samples._run(cubin, "ptxas", "-arch=sm_80", "-o", cubin, source)
+    data = bytearray(cubin.read_bytes())
+    number = next(
+        i for i, each in enumerate(elf.parse(bytes(data)).sections) if each.name.startswith(".nv.shared.takes")
+    )
+    header = struct.unpack_from("<Q", data, 40)[0] + 64 * number
+    struct.pack_into("<Q", data, header + 32, 1 << 20)  # sh_size
+    for kind, whole in ((8, True), (0x7000000A, True), (0x70000007, True), (0x70000001, False)):
+        struct.pack_into("<I", data, header + 4, kind)  # sh_type
+        if whole:
+            assert not elf.parse(bytes(data)).sections[number].data
+        else:
+            with pytest.raises(ImageError, match="truncated"):
+                elf.parse(bytes(data))

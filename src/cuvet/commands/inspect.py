@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet import CuvetError, arguments, reports
-from cuvet.image import compatibility
+from cuvet.image import compatibility, files
 from cuvet.image.compatibility import Driver
+from cuvet.image.entries import Entry
+from cuvet.image.errors import ImageError
 from cuvet.image.inspection import Inspection, Question, inspect
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ EPILOG = """examples:
   cuvet inspect --gpu sm_90 --driver 535 ./program     exit code 1 if it cannot run there
   cuvet inspect --gpu this --driver this .venv/lib     on this machine
   cuvet inspect --kernels --format json torch.whl
+  cuvet inspect --extract 3 libkernels.so              writes libkernels.3.sm_90.cubin
 
 exit codes: 0 everything was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read, the report
 cannot be written, or a mistake in the use of cuvet
@@ -50,7 +54,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="driver that loads it: 580.65.06, 580, or a CUDA version such as 13.0 (default: a new one)",
     )
     parser.add_argument("--entries", "-v", action="store_true", help="list every entry, not only how many there are")
-    parser.add_argument("--kernels", action="store_true", help="list the names of the kernels")
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="list the kernels, with registers, shared memory and stack, and the toolkit",
+    )
+    parser.add_argument(
+        "--extract",
+        metavar="N|all",
+        action="append",
+        default=[],
+        help="write entry N of --entries, decompressed, to a file in the current directory",
+    )
     reports.add_arguments(parser, NAME)
 
 
@@ -65,8 +80,44 @@ def run(args: argparse.Namespace) -> int:
     )
     with _progress() as tell:
         found = inspect(args.paths, question, tell)
+    written = extract(args.paths, args.extract) if args.extract else []
     reports.write(report.document(found, entries=args.entries, kernels=args.kernels), args)
+    for path in written:
+        print(f"wrote {path}", file=sys.stderr)
     return _exit_code(found, decided="all" not in gpus)
+
+
+def extract(paths: Sequence[Path], numbers: Sequence[str]) -> list[str]:
+    """Writes these entries of the only file, none over an existing file. CuvetError if there is no such entry, or it cannot be written."""
+    wanted = {word: int(word) if word.isdecimal() else 0 for word in numbers if word != "all"}
+    for word, number in wanted.items():
+        if not number:
+            raise CuvetError(f"--extract {word}: give the number that --entries lists, or all")
+    path = paths[0]
+    if len(paths) != 1 or not path.is_file():
+        raise CuvetError("--extract: name one file")
+    reading = files.read(path)  # the entries' code can be read as long as this goes on
+    contents = next(reading)
+    if contents.path != str(path):
+        raise CuvetError(f"--extract: {path} holds several files; unpack it and name one")
+    if missing := [number for number in wanted.values() if number > len(contents.entries)]:
+        raise CuvetError(f"--extract {missing[0]}: {path} has {len(contents.entries)} entries")
+    return [
+        _extracted(entry, number, path)
+        for number, entry in enumerate(contents.entries, 1)
+        if "all" in numbers or number in wanted.values()
+    ]
+
+
+def _extracted(entry: Entry, number: int, path: Path) -> str:
+    name = f"{path.name.partition('.')[0]}.{number}.{entry.arch}.{entry.kind}"
+    try:
+        data = entry.data()
+        with open(name, "xb") as file:
+            file.write(data)
+    except (ImageError, OSError) as error:
+        raise CuvetError(f"--extract {number}: {name}: {error}") from error
+    return name
 
 
 def _exit_code(found: Inspection, decided: bool) -> int:

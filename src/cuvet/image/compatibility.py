@@ -209,7 +209,7 @@ def family(code: Target) -> tuple[int, ...]:
 
 
 def between_tegra(code: Target, gpu: int) -> bool:
-    """Whether the rule for machine code is not documented here: from or to a Tegra, if it is not the same GPU."""
+    """Whether the rule for machine code does not hold: from or to a Tegra, if it is not the same GPU."""
     tegra = {each.sm for each in architectures() if each.tegra}
     return code.sm != gpu and (code.sm in tegra or gpu in tegra)
 

@@ -15,6 +15,8 @@ _WORD, _SIZED = (1, 2, 3), 4
 """Formats of a .nv.info attribute: a value in the header, or bytes after it."""
 _PARAMETER, _PARAMETER_V2, _PARAMETER_BYTES, _REGISTERS = 0x17, 0x45, 0x19, 0x2F
 _MAX_THREADS, _REQUIRED_THREADS, _FRAME, _CLUSTER = 0x05, 0x10, 0x11, 0x3D
+_STACK = 0x12
+_LOCAL, _KERNEL_CONSTANT = ".nv.local.", ".nv.constant0."
 _SHARED, _SHARED_RESERVED, _CONSTANT = ".nv.shared.", ".nv.shared.reserved.0", ".nv.constant3"
 """Sections: of each kernel with static shared memory, of what the system takes of every block's, and of a module's constants."""
 _RESERVED_BYTES = 1024
@@ -24,6 +26,8 @@ _ARCH_SPECIFIC = {7: 0x800, 8: 0x8}
 """In an ELF header's flags, per ABI version: the code is for sm_90a, not sm_90 (LLVM's ELF.h: EF_CUDA_ACCELERATORS)."""
 _COMPATIBILITY_ARCH_SPECIFIC = 9
 """Attribute of .nv.compat that ptxas 13.0 writes in place of the flag: 1 for sm_90a, 0 for sm_90 and sm_100f."""
+_RELEASE = re.compile(rb"Cuda compilation tools, release (\d+)\.(\d+)")
+"""In the note that ptxas and nvlink write from ABI version 8 on; before, the ELF version is that of the toolkit: 118 for 11.8."""
 _COMMAND_ARCH = re.compile(rb"-arch[ =]sm_\d+([af]?)\b")
 
 
@@ -36,7 +40,11 @@ class KernelParameter:
 @dataclass(slots=True)
 class KernelInfo:
     """A kernel. ``parameters`` in order; ``static_shared`` bytes of shared memory that every block uses, ``local`` bytes of local memory
-    that every thread uses. ``cluster``: blocks of a cluster along x, y and z, 0 if it does not say. ``registers`` are 0 if not known."""
+    that every thread uses. ``cluster``: blocks of a cluster along x, y and z, 0 if it does not say. ``registers`` are 0 if not known.
+
+    As ``cuobjdump --dump-resource-usage`` counts, of a cubin only: ``shared`` bytes with those that the system takes, ``stack`` bytes
+    of the kernel and the functions it calls (0 in object files), ``old_local`` bytes of a section of local memory, ``constant`` bytes of
+    parameters and constants (bank 0)."""
 
     name: str
     parameters: tuple[KernelParameter, ...] = ()
@@ -45,17 +53,22 @@ class KernelInfo:
     max_threads: int = 1024
     local: int = 0
     cluster: tuple[int, int, int] = (0, 0, 0)
+    shared: int = 0
+    stack: int = 0
+    old_local: int = 0
+    constant: int = 0
 
 
 @dataclass(slots=True)
 class DeviceCode:
     """What a cubin or a PTX text holds. ``arch`` is 90 for sm_90; ``variables`` maps global names to bytes; ``constant``: bytes of all that
-    are in constant memory."""
+    are in constant memory; ``toolkit``: (13, 0), of a cubin that says who made it."""
 
     arch: int
     kernels: dict[str, KernelInfo] = field(default_factory=dict)
     variables: dict[str, int] = field(default_factory=dict)
     constant: int = 0
+    toolkit: tuple[int, int] | None = None
 
 
 def architecture(machine_flags: int, abi_version: int) -> int:
@@ -76,9 +89,17 @@ def arch_name(file: elf.Elf) -> str:
     return f"{name}f" if command and command[1] == b"f" else name
 
 
-def kernel_names(data: bytes) -> tuple[str, ...]:
-    """In the order of the symbol table. ImageError if it is no whole cubin."""
-    return tuple(_kernels(_parse_elf(data)))
+def toolkit(data: bytes) -> tuple[int, int] | None:
+    """(13, 0): the release of ptxas or nvlink that made the cubin; None if it does not say. ImageError if it is no whole cubin."""
+    return _toolkit(_parse_elf(data))
+
+
+def _toolkit(file: elf.Elf) -> tuple[int, int] | None:
+    note = file.section(".note.nv.tkinfo")
+    found = _RELEASE.search(note.data) if note else None
+    if found:
+        return int(found[1]), int(found[2])
+    return divmod(file.version, 10) if file.abi_version < 8 and file.version >= 100 else None
 
 
 def _parse_elf(data: bytes) -> elf.Elf:
@@ -95,7 +116,7 @@ def _kernels(file: elf.Elf) -> list[str]:
 def parse(data: bytes) -> DeviceCode:
     """ImageError if it is no whole cubin."""
     file = _parse_elf(data)
-    code = DeviceCode(architecture(file.flags, file.abi_version))
+    code = DeviceCode(architecture(file.flags, file.abi_version), toolkit=_toolkit(file))
     code.kernels = {name: KernelInfo(name) for name in _kernels(file)}
     symbols = file.symbols()
     for symbol in symbols:
@@ -117,17 +138,24 @@ def _read_section(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Sym
         _read_kernel(section, kernel)
     elif kernel := code.kernels.get(section.name.removeprefix(_SHARED)):
         kernel.static_shared = max(section.size - reserved, 0)
+        kernel.shared = section.size
+    elif kernel := code.kernels.get(section.name.removeprefix(_LOCAL)):
+        kernel.old_local = section.size
+    elif kernel := code.kernels.get(section.name.removeprefix(_KERNEL_CONSTANT)):
+        kernel.constant = section.size
 
 
 def _read_all_kernels(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Symbol, ...]) -> None:
     for attribute, value in _attributes(section.data):
-        if attribute in (_REGISTERS, _FRAME) and len(value) == 8:
+        if attribute in (_REGISTERS, _FRAME, _STACK) and len(value) == 8:
             index, number = struct.unpack("<II", value)
             kernel = code.kernels.get(symbols[index].name) if index < len(symbols) else None
             if kernel is not None and attribute == _REGISTERS:
                 kernel.registers = number
-            elif kernel is not None:
+            elif kernel is not None and attribute == _FRAME:
                 kernel.local = number
+            elif kernel is not None:
+                kernel.stack = number
 
 
 def _read_kernel(section: elf.Section, kernel: KernelInfo) -> None:

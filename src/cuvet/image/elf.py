@@ -11,6 +11,10 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _NO_BITS = 2, 8
+_CUDA = 190
+_CUDA_NO_BITS = (0x70000007, 0x7000000A)
+"""Types of sections of object files for GPUs that take no room in the file, as libnccl and bitsandbytes have them: .nv.global and
+.nv_debug.shared. Linked cubins have type 8 in their place."""
 _COMPRESSED = 0x800
 _MOST_SECTIONS = 1 << 20
 _MOST_OVERLAP = 16
@@ -63,13 +67,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``type`` is ET_REL (1), ET_EXEC (2), ET_DYN (3) …."""
+    """``type`` is ET_REL (1), ET_EXEC (2), ET_DYN (3) …. ``version`` is 1, in cubins up to ABI version 7 that of the toolkit."""
 
     type: int
     machine: int
     abi_version: int
     flags: int
     sections: tuple[Section, ...]
+    version: int = 1
 
     def section(self, name: str) -> Section | None:
         return next((section for section in self.sections if section.name == name), None)
@@ -106,7 +111,7 @@ def parse(file: bytes | Source) -> Elf:
     header = source.read(0, _HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(MAGIC):
         raise ImageError("not an ELF file")
-    ident, kind, machine, _, _, _, offset, flags, _, _, _, entry_size, count, names_index = _HEADER.unpack(header)
+    ident, kind, machine, version, _, _, offset, flags, _, _, _, entry_size, count, names_index = _HEADER.unpack(header)
     if ident[4] != 2 or ident[5] != 1:
         raise ImageError("not a 64-bit little-endian ELF file")
     if not offset or entry_size != _SECTION.size:
@@ -118,12 +123,13 @@ def parse(file: bytes | Source) -> Elf:
         names_index = rows[0][6]
     if names_index >= len(rows):
         raise ImageError("the ELF file's sections have no names")
-    names = texts(_contents(source, rows[names_index]), [row[0] for row in rows])
+    empty = (0, _NO_BITS, *(_CUDA_NO_BITS if machine == _CUDA else ()))
+    names = texts(_contents(source, rows[names_index], empty), [row[0] for row in rows])
     sections = tuple(
-        Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row), row[3])
+        Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row, empty), row[3])
         for name, row in zip(names, rows, strict=True)
     )
-    return Elf(kind, machine, ident[8], flags, sections)
+    return Elf(kind, machine, ident[8], flags, sections, version)
 
 
 def _rows(source: Source, offset: int, count: int) -> list[tuple[int, ...]]:
@@ -139,8 +145,9 @@ def _rows(source: Source, offset: int, count: int) -> list[tuple[int, ...]]:
     return list(_SECTION.iter_unpack(table))
 
 
-def _contents(source: Source, row: tuple[int, ...]) -> Source:
-    if row[1] in (0, _NO_BITS):
+def _contents(source: Source, row: tuple[int, ...], empty: tuple[int, ...]) -> Source:
+    """``empty``: types of sections that take no room in the file."""
+    if row[1] in empty:
         return source.part(0, 0)
     if row[4] + row[5] > source.size:
         raise ImageError(f"truncated: a section ends at {row[4] + row[5]}, the file at {source.size}")

@@ -1,9 +1,14 @@
 """Lists what a binary holds: one entry per cubin, PTX text or LTO-IR."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cuvet.image.source import Source
+
+if TYPE_CHECKING:
+    from cuvet.image.cubin import DeviceCode
 
 Kind = Literal["cubin", "ptx", "ltoir"]
 Compression = Literal["lz4", "zstd"]
@@ -45,8 +50,20 @@ class Entry:
 
     def kernels(self) -> tuple[str, ...]:
         """Mangled names of the kernels, in the order of the file; of LTO-IR none can be told. ImageError if it is broken."""
-        from cuvet.image import cubin, ptx  # start: only if kernels are asked for
+        from cuvet.image import ptx  # start: only if kernels are asked for
 
-        if self.kind == "ltoir":
-            return ()
-        return cubin.kernel_names(self.data()) if self.kind == "cubin" else ptx.kernel_names(self.data())
+        if self.kind == "cubin":
+            return tuple(self.code().kernels)
+        return ptx.kernel_names(self.data()) if self.kind == "ptx" else ()
+
+    def code(self) -> DeviceCode:
+        """What the cubin holds. ImageError if it is broken, or none."""
+        from cuvet.image import cubin  # start: only if kernels are asked for
+
+        return cubin.parse(self.data())
+
+    def toolkit(self) -> tuple[int, int] | None:
+        """(13, 0): the release that made the cubin; None if it does not say, or is none. ImageError if it is broken."""
+        from cuvet.image import cubin  # start: only if kernels are asked for
+
+        return cubin.toolkit(self.data()) if self.kind == "cubin" else None

@@ -15,12 +15,28 @@ from cuvet import CuvetError, __version__
 from cuvet.findings import Tool
 from cuvet.image import files
 from cuvet.image.compatibility import Driver
+from cuvet.image.cubin import KernelInfo
 from cuvet.image.entries import Compression, Entry, Kind
 from cuvet.image.errors import ImageError
-from cuvet.image.verdicts import Outcome, verdict
+from cuvet.image.verdicts import Outcome, Verdict, of_newer_toolkit, verdict
 from cuvet.printable import readable
 
 SCHEMA = "cuvet-inspect/1"
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kernel takes, as ``cuobjdump --dump-resource-usage`` counts it."""
+
+    registers: int
+    """Of each thread."""
+    shared_bytes: int
+    """Of each block: static shared memory, with what the system takes of it."""
+    stack_bytes: int
+    """Of each thread, with the functions that the kernel calls; 0 in object files, which are not linked yet."""
+    local_bytes: int
+    """Of each thread, beside the stack."""
+    constant_bytes: int
+    """Parameters and constants (bank 0)."""
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +59,10 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
     """Offset of the fatbin that it belongs to."""
     kernels: tuple[str, ...] | None = None
     """Mangled names; null if they were not asked for, or cannot be told."""
+    resources: tuple[Resources, ...] | None = None
+    """Of these kernels, in their order; of cubins only."""
+    toolkit: str | None = None
+    """``13.0``, of a cubin: the release that made it. Null if kernels were not asked for, or it does not say."""
 
 
 class GpuVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,9 +153,16 @@ def _file(contents: files.Contents, question: Question) -> File:
 
 def _code(entry: Entry, question: Question, problems: list[str]) -> Code:
     kernels: tuple[str, ...] | None = None
+    resources: tuple[Resources, ...] | None = None
+    toolkit: tuple[int, int] | None = None
     if question.kernels and entry.kind != "ltoir":
         try:
-            kernels = entry.kernels()
+            if entry.kind == "cubin":
+                code = entry.code()
+                kernels, toolkit = tuple(code.kernels), code.toolkit
+                resources = tuple(map(_resources, code.kernels.values()))
+            else:
+                kernels = entry.kernels()
         except ImageError as error:
             problems.append(f"the {entry.kind} for {entry.arch} at {entry.offset:#x}: {error}")
     return Code(
@@ -150,12 +177,24 @@ def _code(entry: Entry, question: Question, problems: list[str]) -> Code:
         offset=entry.offset,
         fatbin=entry.fatbin,
         kernels=kernels,
+        resources=resources,
+        toolkit=f"{toolkit[0]}.{toolkit[1]}" if toolkit else None,
+    )
+
+
+def _resources(kernel: KernelInfo) -> Resources:
+    return Resources(
+        registers=kernel.registers,
+        shared_bytes=kernel.shared,
+        stack_bytes=kernel.stack,
+        local_bytes=kernel.old_local,
+        constant_bytes=kernel.constant,
     )
 
 
 def judge(entries: Sequence[Entry], gpu: str, driver: Driver | None) -> GpuVerdict:
     """The verdict on all the code together, and on each fatbin: a library may choose among its own for the GPU that it finds."""
-    whole = verdict(entries, gpu, driver)
+    whole = of_newer_toolkit(*_with_toolkit(verdict(entries, gpu, driver), driver), driver)
     parts = [verdict(part, gpu, driver) for part in _fatbins(entries)]
     failing = [each for each in parts if each.outcome == "fails"]
     partly = failing and whole.outcome != "fails"
@@ -171,6 +210,16 @@ def judge(entries: Sequence[Entry], gpu: str, driver: Driver | None) -> GpuVerdi
         note=f"{len(failing):,} of the {len(parts):,} fatbins fail: {failing[0].text}" if partly else "",
         fatbins=dict(Counter(each.outcome for each in parts)),
     )
+
+
+def _with_toolkit(judged: Verdict, driver: Driver | None) -> tuple[Verdict, tuple[int, int] | None]:
+    """The verdict, and which toolkit made the machine code that it is about, where that matters."""
+    if judged.outcome != "runs" or judged.entry is None or driver is None:
+        return judged, None
+    try:
+        return judged, judged.entry.toolkit()
+    except ImageError:
+        return judged, None
 
 
 def _fatbins(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

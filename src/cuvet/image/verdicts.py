@@ -59,10 +59,37 @@ def verdict(entries: Sequence[Entry], gpu: str, driver: Driver | None = None) ->
     if unsupported is not None:
         return unsupported
     code = _machine_code(entries, sm)
-    if code is not None:
-        return _runs(code, sm)
+    if code is not None and not compatibility.between_tegra(_target(code), sm):
+        return Verdict("runs", f"runs the machine code of {code.arch}", code)
     texts = [entry for entry in entries if entry.kind == "ptx" and compatibility.ptx_compiles(_target(entry), sm)]
-    return _compiled(texts, sm, driver) if texts else _no_code(entries, sm)
+    if texts:
+        return _compiled(texts, sm, driver)
+    return _on_tegra(code, sm) if code is not None else _no_code(entries, sm)
+
+
+def of_newer_toolkit(judged: Verdict, toolkit: Version | None, driver: Driver | None) -> Verdict:
+    """The verdict on machine code that runs, once it is known that this toolkit made it.
+
+    A driver runs what toolkits of its own CUDA major version and older ones made; for a newer major version NVIDIA requires a newer driver
+    (CUDA Toolkit Release Notes, minimum required driver for minor version compatibility). Whether it takes the cubin anyhow is not known.
+    """
+    if judged.outcome != "runs" or not toolkit or not driver or not driver.cuda or toolkit[0] <= driver.cuda[0]:
+        return judged
+    name = f"CUDA {_dotted(toolkit)}"
+    first = next((each for each in compatibility.releases() if each.cuda and each.cuda[0] == toolkit[0]), None)
+    code = f"machine code of {judged.entry.arch}" if judged.entry else "machine code"
+    return Verdict(
+        "unknown",
+        f"has {code}, made by {name}, and driver {driver.text} is of CUDA {_dotted(driver.cuda)}",
+        judged.entry,
+        cause="driver-too-old",
+        because=(f"programs of CUDA {toolkit[0]} need a driver of CUDA {toolkit[0]}.0 or newer",),
+        help=(
+            f"install a driver of CUDA {toolkit[0]}.0"
+            + (f" ({first.driver})" if first and first.driver else "")
+            + " or newer",
+        ),
+    )
 
 
 def build_options(gpu: str) -> tuple[str, ...]:
@@ -105,10 +132,15 @@ def _machine_code(entries: Sequence[Entry], sm: int) -> Entry | None:
     return max(usable, key=lambda entry: (_target(entry).sm, _target(entry).suffix != ""), default=None)
 
 
-def _runs(entry: Entry, sm: int) -> Verdict:
-    doubt = compatibility.between_tegra(_target(entry), sm)
-    because = (f"that {entry.arch} code runs on sm_{sm} is not documented: one of them is a Tegra's",) if doubt else ()
-    return Verdict("runs", f"runs the machine code of {entry.arch}", entry, because=because)
+def _on_tegra(entry: Entry, sm: int) -> Verdict:
+    """Machine code between a Tegra and another GPU: CUDA C++ Programming Guide 12.9, Binary Compatibility, Note."""
+    return Verdict(
+        "unknown",
+        f"has machine code of {entry.arch} only, which NVIDIA does not support on {_gpu_name(sm)}",
+        entry,
+        because=("binary compatibility does not hold between Tegra and other GPUs, nor between Tegras",),
+        help=build_options(f"sm_{sm}"),
+    )
 
 
 def _compiled(texts: Sequence[Entry], sm: int, driver: Driver | None) -> Verdict:

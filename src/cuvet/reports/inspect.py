@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
+from cuvet.image.inspection import Code, File, GpuVerdict, Inspection, Resources
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.terminal import STYLES, console, labelled, show
@@ -74,16 +74,31 @@ def _listed(file: File) -> Iterator[str]:
 
 
 def _kernels(codes: Iterable[Code]) -> Iterator[str]:
-    """Each kernel, and which code it is in."""
+    """Which toolkits made the machine code; each kernel, which code it is in, and what it takes there."""
     from cuvet.recording.symbols import demangle  # start: only with --kernels
 
     places: dict[str, dict[str, None]] = {}
+    taken: dict[str, dict[tuple[str, Resources], None]] = {}
+    toolkits: dict[str, None] = {}
     for code in codes:
-        for name in code.kernels or ():
+        if code.toolkit:
+            toolkits[f"CUDA {code.toolkit}"] = None
+        for number, name in enumerate(code.kernels or ()):
             places.setdefault(name, {})[f"{code.arch} PTX" if code.kind == "ptx" else code.arch] = None
+            if code.resources:
+                taken.setdefault(name, {})[code.arch, code.resources[number]] = None
+    if toolkits:
+        yield f"made by {', '.join(sorted(toolkits))}"
     yield counted(len(places), "kernel")
     for name, archs in places.items():
         yield f"  {printable(demangle(name))}  [{', '.join(archs)}]"
+        for arch, each in taken.get(name, ()):
+            yield f"    {arch:<8} {_taken(each)}"
+
+
+def _taken(resources: Resources) -> str:
+    more = (("shared", resources.shared_bytes), ("stack", resources.stack_bytes), ("local", resources.local_bytes))
+    return ", ".join((f"{resources.registers} registers", *(f"{size} B {what}" for what, size in more if size)))
 
 
 def _verdict(verdict: GpuVerdict) -> Text:
