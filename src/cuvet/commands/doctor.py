@@ -15,6 +15,7 @@ EPILOG = """examples:
   cuvet doctor --python .venv/bin/python
   cuvet doctor -- ./program          what this program would load
   cuvet doctor -v                    every probe, and what it examined
+  cuvet doctor --summary             to paste into an issue
 
 exit codes: 0 no error was found; 1 an error was found; 2 a mistake in the use of cuvet, or the report cannot be written
 """
@@ -26,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python", metavar="EXE", help="the Python whose packages are examined (default: python3 in PATH)"
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show every probe and what it examined")
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="what to paste into an issue: system, driver, packages, libraries, problems",
+    )
     reports.add_arguments(parser, NAME)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="a program, after --")
 
@@ -33,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cuvet.doctor.diagnosis import diagnose
     from cuvet.doctor.machine import Machine
+    from cuvet.doctor.summary import lines as summary_lines
     from cuvet.launch.environment import users_own
     from cuvet.reports import doctor as report
 
@@ -42,8 +49,10 @@ def run(args: argparse.Namespace) -> int:
     python = args.python if args.python is None else _executable(args.python, environ)
     if python is None and program:
         python = _python_of(program, environ)
-    diagnosis = diagnose(Machine(environ=environ, program=program, python=python))
-    reports.write(report.document(diagnosis, every_probe=args.verbose), args)
+    machine = Machine(environ=environ, program=program, python=python)
+    diagnosis = diagnose(machine)
+    summary = tuple(summary_lines(machine, diagnosis)) if args.summary else ()
+    reports.write(report.document(diagnosis, every_probe=args.verbose, summary=summary), args)
     return 1 if any(diagnosis.of("error")) else 0
 
 

@@ -1,6 +1,6 @@
 """What ``cuvet doctor`` found, for people and as JSON (``cuvet-doctor/1``, whose schema is ``doctor.schema.json``)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -18,8 +18,10 @@ _STYLES = {**STYLES, "healthy": "bold green", "unknown": "dim"}
 _LONGEST_SEVERITY = max(map(len, _STYLES))
 
 
-def document(diagnosis: Diagnosis, *, every_probe: bool) -> Document:
-    """The diagnosis; for people with what every probe looked at."""
+def document(diagnosis: Diagnosis, *, every_probe: bool, summary: Sequence[str] = ()) -> Document:
+    """The diagnosis; for people with what every probe looked at, or as the lines of a summary (``doctor.summary``)."""
+    if summary:
+        return Document(diagnosis, lambda out, color: out.writelines(f"{printable(line)}\n" for line in summary))
     return Document(diagnosis, lambda out, color: render(diagnosis, console(out, color), every_probe=every_probe))
 
 
