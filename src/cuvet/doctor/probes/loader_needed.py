@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from cuvet.doctor import cudnn, driver, frameworks, loader, python
+from cuvet.doctor import cudnn, driver, elf, frameworks, loader, python
 from cuvet.doctor.loader import Loaded
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Conclusions, Group, error, healthy
@@ -44,8 +44,9 @@ def _of_driver(machine: Machine) -> Conclusions:
 
 
 def _of_program(machine: Machine) -> Conclusions:
-    if not machine.program or machine.python:
-        return
+    read = elf.read(machine, machine.program) if machine.program and not machine.python else None
+    if not machine.program or not read or read.machine != loader.NATIVE or "ld-linux" not in (read.interpreter or ""):
+        return  # its loader has other rules: musl's, or one of 32 bits
     closure = loader.closure(machine, machine.program)
     for soname, needed_by in closure.missing:
         if not _OTHER_PROBES.match(soname):

@@ -1,5 +1,6 @@
 """Were the installed packages made for each other: PyTorch, its extensions and NVIDIA's packages; JAX and its plugins?"""
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -52,16 +53,21 @@ def _beside_torch(machine: Machine) -> Conclusions:
 
 
 def _for_another_torch(machine: Machine, package: Distribution, torch: Framework) -> Conclusions:
+    installed = numbers(torch.distribution.version)[:2]
     for line in package.requires:
         requirement, _, marker = line.partition(";")
         found = re.fullmatch(r"\s*torch\s*\(?==\s*([\d.]+)(?:\+\S+)?\)?\s*", requirement)
-        if found and "extra" not in marker and numbers(found[1]) != numbers(torch.distribution.version):
+        if found and "extra" not in marker and _has_code(machine, package) and numbers(found[1])[:2] != installed:
             yield warning(
                 cause="extension-of-other-torch",
                 verdict=f"{package.name} {package.version} is for PyTorch {found[1]}, and {torch.title} is installed",
                 evidence=(f"{package.dist_info}: requires {requirement.strip()}", torch.distribution.dist_info),
                 fix=cudnn.pip(machine, f"install {package.name} torch=={found[1]}"),
             )
+
+
+def _has_code(machine: Machine, package: Distribution) -> bool:
+    return any(".so" in os.path.basename(file.path) for file in python.recorded(machine, package) or ())
 
 
 def _for_another_cuda(machine: Machine, package: Distribution, torch: Framework) -> Conclusions:
