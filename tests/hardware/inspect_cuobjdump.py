@@ -233,8 +233,10 @@ def main() -> int:
         rows = list(processes.map(partial(compare, args.cuobjdump, until=until), chosen, chunksize=1))
     result["files"] = [row for row in rows if row["entries"] or row.get("listed") or row["difference"]]
     result["without device code"] = len(rows) - len(result["files"])
-    args.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(markdown(result))
+    for row in result["files"]:  # where packages are is of this machine
+        row["file"] = row["file"].partition("-packages/")[2] or Path(row["file"]).name
+    args.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result["timed"]))
     return int(any(row["difference"] and not row["difference"].startswith(NOT_COMPARED) for row in result["files"]))
 
