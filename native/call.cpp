@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "examples.h"
 #include "guard.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
@@ -230,7 +231,9 @@ void Call::enter() {
     thread_->depth++;
     record_ = nullptr;
     again_ = nullptr;
+    like_ = nullptr;
     origin_ = nullptr;
+    example_ = Examples::NONE;
     endless_ = unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = awaits_ = false;
     killed_count_ = pointer_count_ = 0;
     slot_status_ = NOT_RETURNED;
@@ -472,24 +475,59 @@ void write_attributes(uint8_t parameter, const uint64_t* addresses, uint32_t cou
 
 }  // namespace
 
+// What a call points to, and is stored with it.
+struct Inputs {
+    KernelArguments given;
+    uint64_t attributes[MOST_ATTRIBUTES];  // addresses of those that record an event
+    uint32_t attribute_count;
+    uint32_t most_bytes;
+
+    uint32_t attribute_bytes() const {
+        return attribute_count ? sizeof(InputField) + attribute_count * ATTRIBUTE_BYTES : 0;
+    }
+};
+
+namespace {
+
+void find_inputs(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, Inputs* inputs) {
+    inputs->given.bytes = inputs->attribute_count = 0;
+    if (record_accesses && gives_arguments(entry_point)) find_arguments(thread, entry_point, words, &inputs->given);
+    if (entry_point.flags & COPIES_ARGUMENTS)
+        inputs->attribute_count = event_attributes(launch_config(entry_point, words), inputs->attributes);
+    inputs->most_bytes = most_input_bytes(entry_point, words) + inputs->given.bytes + inputs->attribute_bytes();
+}
+
+}  // namespace
+
 void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
+    const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
+    const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
+    const uint32_t before = sizeof(CallRecord) + (entry_point_.parameter_count + pointer_count_) * 8u + objects_bytes;
+    Inputs inputs;
+    find_inputs(thread_, entry_point_, words_, &inputs);
+    const uint32_t most_bytes = before + outputs_bytes + inputs.most_bytes;
+    const bool repeats = inputs.given.bytes && entry_point_.flags & COPIES_ARGUMENTS && !fields.output_count &&
+                         !(flags_ & CALL_SUSPECT) && most_bytes <= Examples::MOST_BYTES;
+    Examples* examples = repeats ? examples_of(thread_) : nullptr;
+    if (examples) return store_launch(fields, stack, inputs, *examples);
+    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
+    dropped_ = !record;
+    if (dropped_) return;
+    const uint32_t bytes = fill(record, fields, stack, inputs);
+    publish(thread_, record, bytes, RecordType::CALL, flags_);
+    record_ = record;
+    begin_record(named_by(fields), fields.makes_one());
+    if (!key) return;
+    origin_ = replace_origin(&thread_->repeats, key);
+    *origin_ = {key, record, false, 0};
+}
+
+// But for its header. Returns how many bytes it has.
+uint32_t Call::fill(CallRecord* record, const Fields& fields, uint32_t stack, const Inputs& inputs) const {
     const uint32_t arguments_bytes = entry_point_.parameter_count * 8u;
     const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
     const uint32_t pointers_bytes = pointer_count_ * 8u;
-    const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
-    KernelArguments given;
-    given.bytes = 0;
-    if (record_accesses && gives_arguments(entry_point_)) find_arguments(thread_, entry_point_, words_, &given);
-    uint64_t attributes[MOST_ATTRIBUTES];
-    uint32_t recording = 0;
-    if (entry_point_.flags & COPIES_ARGUMENTS)
-        recording = event_attributes(launch_config(entry_point_, words_), attributes);
-    const uint32_t attribute_bytes = recording ? sizeof(InputField) + recording * ATTRIBUTE_BYTES : 0;
-    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_) + given.bytes + attribute_bytes;
-    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
-    dropped_ = !record;
-    if (dropped_) return;
     record->entry_point = entry_point_.id;
     record->status = NOT_RETURNED;
     record->entered = entered_;
@@ -508,16 +546,68 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     memcpy(at += objects_bytes, fields.outputs, outputs_bytes);
     memcpy(at += outputs_bytes, pointers_, pointers_bytes);
     record->input_bytes = write_inputs(entry_point_, words_, structs_, at += pointers_bytes);
-    if (given.bytes) write_arguments(thread_, given, at + record->input_bytes);
-    record->input_bytes += given.bytes;
-    if (recording) write_attributes(entry_point_.parameter_count, attributes, recording, at + record->input_bytes);
-    record->input_bytes += attribute_bytes;
-    publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
+    if (inputs.given.bytes) write_arguments(thread_, inputs.given, at + record->input_bytes);
+    record->input_bytes += inputs.given.bytes;
+    if (inputs.attribute_count)
+        write_attributes(entry_point_.parameter_count, inputs.attributes, inputs.attribute_count,
+                         at + record->input_bytes);
+    record->input_bytes += inputs.attribute_bytes();
+    at += record->input_bytes;
+    return static_cast<uint32_t>(at - reinterpret_cast<const char*>(record));
+}
+
+// In full if no launch that it is like is known.
+void Call::store_launch(const Fields& fields, uint32_t stack, const Inputs& inputs, Examples& examples) {
+    CallRecord* made = examples.made();
+    const uint32_t bytes = fill(made, fields, stack, inputs);
+    made->size = bytes;
+    made->type = static_cast<uint16_t>(RecordType::CALL);
+    made->flags = flags_;
+    const uint64_t* words = reinterpret_cast<const uint64_t*>(made);
+    const uint64_t key =
+        ((words[0] ^ words[1] << 32) * 0x9E3779B97F4A7C15u ^ fields.objects[0].handle) * 0xC2B2AE3D27D4EB4Fu;
+    const bool is_known = store_like(fields, examples, key);
+    if (like_) return;
+    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, bytes));
+    dropped_ = !record;
+    if (dropped_) return;
+    memcpy(&record->entry_point, &made->entry_point, bytes - sizeof(RecordHeader));
+    const bool is_example = !is_known && !is_inside_another(thread_);  // none is forgotten while a call is like it
+    if (is_example) example_ = examples.add(key, thread_->chunk_number, place_of(thread_, record));
+    publish(thread_, record, bytes, RecordType::CALL, flags_ | (is_example ? CALL_EXAMPLE : 0));
     record_ = record;
-    begin_record(named_by(fields), fields.makes_one());
-    if (!key) return;
-    origin_ = replace_origin(&thread_->repeats, key);
-    *origin_ = {key, record, false, 0};
+    begin_record(named_by(fields), false);
+}
+
+// Whether there is an example of the call. The record may have had no room, or be the first of its chunk.
+bool Call::store_like(const Fields& fields, Examples& examples, uint64_t key) {
+    Differences differences;
+    const Example* example = examples[examples.find(key, &differences)];
+    const uint32_t back = example ? thread_->chunk_number - example->chunk : 0;
+    if (!example || back > UINT16_MAX) return false;
+    const uint64_t calls = number_ - thread_->repeats.number, since = entered_ - thread_->repeats.entered;
+    if (calls - 1 > UINT8_MAX - 1 || since > UINT32_MAX) return true;
+    const uint32_t before = padded(sizeof(CallLike) + 2 * differences.count);
+    const uint32_t bytes = before + 8 * differences.count;
+    CallLike* like = static_cast<CallLike*>(reserve_short(thread_, bytes));
+    if (!like) return true;
+    like->since = static_cast<uint32_t>(since);
+    like->took = 0;
+    like->back = static_cast<uint16_t>(back);
+    like->words = static_cast<uint8_t>(differences.count);
+    like->calls = static_cast<uint8_t>(calls);
+    uint16_t* positions = reinterpret_cast<uint16_t*>(like + 1);
+    uint64_t* words = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(like) + before);
+    for (uint32_t i = 0; i < differences.count; i++) {
+        positions[i] = differences.at[i];
+        words[i] = reinterpret_cast<const uint64_t*>(examples.made())[differences.at[i]];
+    }
+    publish(thread_, like, bytes, RecordType::CALL_LIKE, example->place);
+    like_ = like;
+    whole_ = examples.copy_of(*example);
+    named_ = named_by(fields);
+    begin_record(named_, false);
+    return true;
 }
 
 // The thread's chunk has a record of the call now.
@@ -572,16 +662,14 @@ bool Call::store_again(const Fields& fields, uint32_t stack, uint64_t key) {
     }
 
     const uint32_t bytes = sizeof(CallAgain) + count * 8u;
-    CallAgain* again = reserve_again(thread_, bytes);
+    CallAgain* again = static_cast<CallAgain*>(reserve_short(thread_, bytes));
     if (!again) return false;
     memcpy(again + 1, words, count * 8u);
-    const uint64_t place =
-        static_cast<uint64_t>(reinterpret_cast<const char*>(whole) - reinterpret_cast<const char*>(thread_->chunk));
     CallAgain said = {};
     said.size = static_cast<uint16_t>(bytes);
     said.given = static_cast<uint8_t>(given);
     said.calls = static_cast<uint8_t>(calls);
-    said.origin = static_cast<uint16_t>(place / 8 | back << AGAIN_ORIGIN_BITS);
+    said.origin = static_cast<uint16_t>(place_of(thread_, whole) | back << AGAIN_ORIGIN_BITS);
     said.since = static_cast<uint32_t>(since);
     publish_again(thread_, again, said);
     again_ = again;
@@ -675,7 +763,7 @@ void Call::finish(uint32_t status) {
     if (quarantines && failed && is_sticky(status)) stop_keeping();
     if (record_)
         finish_record(status, failed);
-    else if (again_)
+    else if (again_ || like_)
         finish_again(status, failed);
     else if (!dropped_)
         store_late(status, failed);
@@ -808,7 +896,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     const bool of_library = is_of_library(role.kind);
     uint64_t context = 0;
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
-        context = (record_ || again_) && !of_library ? context_ : current_context(thread_);
+        context = (record_ || again_ || like_) && !of_library ? context_ : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     if (ordered && !arguments_matter()) {
         hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
@@ -851,6 +939,8 @@ void Call::finish_record(uint32_t status, bool failed) {
     }
     record_->returned = ticks();
     __atomic_store_n(&record_->status, status, __ATOMIC_RELEASE);
+    if (example_ && status == SUCCESS && record_->flags == (flags_ | CALL_EXAMPLE))
+        thread_->examples->set_ready(example_);
     if (chunk_ != thread_->chunk) return;
     if (record_->outputs == 1 && status == SUCCESS)
         thread_->repeats.made.fill(made_, {outputs->value, outputs->generation, outputs->kind != 0});
@@ -869,7 +959,7 @@ void Call::finish_again(uint32_t status, bool failed) {
     }
     if (status == SUCCESS && !has_changed && (!whole_->outputs || tell_made(made))) {
         const uint32_t took = pack_took(ticks() - entered_);
-        __atomic_store_n(&again_->took, took, __ATOMIC_RELEASE);
+        __atomic_store_n(like_ ? &like_->took : &again_->took, took, __ATOMIC_RELEASE);
         return;
     }
     if (tell_in_full()) finish_record(status, failed);
@@ -898,11 +988,23 @@ bool Call::tell_made(const OutputField& made) {
     return true;
 }
 
+namespace {
+
+void put_differences(const CallLike* like, CallRecord* record) {
+    const uint16_t* positions = reinterpret_cast<const uint16_t*>(like + 1);
+    const uint32_t before = padded(sizeof(CallLike) + 2u * like->words);
+    const uint64_t* words = reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(like) + before);
+    for (uint32_t i = 0; i < like->words; i++) reinterpret_cast<uint64_t*>(record)[positions[i]] = words[i];
+}
+
+}  // namespace
+
 // As if it had been from the start. False if there is no room.
 __attribute__((noinline)) bool Call::tell_in_full() {
     CallRecord* record = static_cast<CallRecord*>(reserve(thread_, whole_->size));
     if (record) {
         memcpy(&record->entry_point, &whole_->entry_point, whole_->size - sizeof(RecordHeader));
+        if (like_) put_differences(like_, record);
         record->status = NOT_RETURNED;
         record->entered = entered_;
         record->returned = 0;
@@ -917,9 +1019,10 @@ __attribute__((noinline)) bool Call::tell_in_full() {
         publish(thread_, record, whole_->size, RecordType::CALL, flags_);
         begin_record(named_, record->outputs == 1);
     }
-    __atomic_store_n(&again_->took, AGAIN_TOLD, __ATOMIC_RELEASE);
+    __atomic_store_n(like_ ? &like_->took : &again_->took, AGAIN_TOLD, __ATOMIC_RELEASE);
     record_ = record;
     again_ = nullptr;
+    like_ = nullptr;
     origin_ = nullptr;
     return record;
 }
@@ -934,7 +1037,7 @@ void Call::store_late(uint32_t status, bool failed) {
     store(with_stack ? take_stack(true) : 0);
     if (record_)
         finish_record(status, false);
-    else if (again_)
+    else if (again_ || like_)
         finish_again(status, false);
 }
 

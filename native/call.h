@@ -14,6 +14,8 @@ namespace cuvet {
 
 struct Object;
 struct Fields;
+struct Inputs;
+class Examples;
 
 constexpr int MOST_KILLED = 4;
 
@@ -52,6 +54,9 @@ class Call {
     uint32_t take_stack(bool striking) const;
     void store(uint32_t stack);
     void store_whole(const Fields& fields, uint32_t stack, uint64_t key);
+    void store_launch(const Fields& fields, uint32_t stack, const Inputs& inputs, Examples& examples);
+    bool store_like(const Fields& fields, Examples& examples, uint64_t key);
+    uint32_t fill(CallRecord* record, const Fields& fields, uint32_t stack, const Inputs& inputs) const;
     bool store_again(const Fields& fields, uint32_t stack, uint64_t key);
     void begin_record(const Subject& named, bool makes);
     uint32_t wait_for_work(uint32_t status);
@@ -82,7 +87,9 @@ class Call {
     Slot* slot_;
     CallRecord* record_;
     CallAgain* again_;         // in place of it
+    CallLike* like_;           // in place of both
     const CallRecord* whole_;  // the record that this one is like
+    uint32_t example_;         // number of the record among those that other launches can be like, or 0
     Origin* origin_;           // where the thread keeps the call for others to be like; null if it does not
     ChunkHeader* chunk_;       // of the record
     uint64_t context_;

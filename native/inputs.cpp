@@ -361,7 +361,9 @@ uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, cons
         if (!length) continue;
         const InputField field = {static_cast<uint16_t>(i), 0, length};
         memcpy(at, &field, sizeof field);
-        at += sizeof field + padded(length);
+        at += sizeof field;
+        memset(at + length, 0, padded(length) - length);
+        at += padded(length);
     }
     return static_cast<uint32_t>(at - start);
 }

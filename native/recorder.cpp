@@ -19,6 +19,7 @@
 #include <charconv>
 
 #include "entry_points.h"
+#include "examples.h"
 #include "guard.h"
 #include "inputs.h"
 #include "libraries.h"
@@ -84,8 +85,10 @@ std::atomic<bool> limit_reached;
 std::atomic<bool> sandbox_expected;
 std::atomic<long> sandbox_thread;  // That prepares for it, or has; 0 before.
 char* reserved;                    // chunks for the sandbox, mapped
+uint32_t first_reserved;           // its number
 uint32_t reserved_count;
 std::atomic<uint32_t> reserved_taken;
+std::atomic<uint32_t> writers;
 std::atomic<bool> names_written;
 std::atomic<bool> library_names_written;
 std::atomic<bool> pool_locked;
@@ -236,30 +239,36 @@ int make_chunks(uint32_t count, uint64_t offset, void** chunks) {
     return *chunks ? 0 : errno;
 }
 
-int make_chunk(void** chunk) {
+uint32_t chunk_at(uint64_t offset) { return static_cast<uint32_t>((offset - HEADER_BYTES) / CHUNK_BYTES); }
+
+int make_chunk(void** chunk, uint32_t* number) {
     uint64_t offset;
-    return claim_room(1, &offset) ? make_chunks(1, offset, chunk) : 0;
+    if (!claim_room(1, &offset)) return 0;
+    *number = chunk_at(offset);
+    return make_chunks(1, offset, chunk);
 }
 
-void* take_reserved() {
-    const uint32_t number = reserved_taken.fetch_add(1);
-    return number < reserved_count ? reserved + uint64_t{number} * CHUNK_BYTES : nullptr;
+void* take_reserved(uint32_t* number) {
+    const uint32_t taken = reserved_taken.fetch_add(1);
+    *number = first_reserved + taken;
+    return taken < reserved_count ? reserved + uint64_t{taken} * CHUNK_BYTES : nullptr;
 }
 
-ChunkHeader* claim_chunk(ChunkKind kind, uint32_t thread) {
+ChunkHeader* claim_chunk(ChunkKind kind, const Thread* thread, uint32_t* number) {
     const Uncancellable uncancellable;
     void* memory = nullptr;
     int error = ENOSYS;
     if (in_sandbox())
-        memory = take_reserved();
+        memory = take_reserved(number);
     else
-        error = make_chunk(&memory);
+        error = make_chunk(&memory, number);
     if (!memory) {
         stop_recording(error);
         return nullptr;
     }
     ChunkHeader* chunk = static_cast<ChunkHeader*>(memory);
-    chunk->thread = thread;
+    chunk->thread = thread->id;
+    chunk->writer = thread->writer;
     __atomic_store_n(&chunk->magic_and_kind, static_cast<uint64_t>(kind) << 32 | CHUNK_MAGIC, __ATOMIC_RELEASE);
     sample_clock();
     return chunk;
@@ -284,13 +293,15 @@ void leave(ChunkHeader* chunk) {
 }
 
 bool next_chunk(Thread* thread) {
-    ChunkHeader* chunk = claim_chunk(ChunkKind::RECORDS, thread->id);
+    uint32_t number;
+    ChunkHeader* chunk = claim_chunk(ChunkKind::RECORDS, thread, &number);
     if (!chunk) {
         write_limit_note(thread);
         return false;
     }
     ChunkHeader* full = thread->chunk;
     thread->chunk = chunk;
+    thread->chunk_number = number;
     thread->used = CHUNK_HEADER_BYTES;
     thread->repeats = {};
     if (!full) return true;
@@ -350,7 +361,8 @@ bool prepare_ring(Thread* thread) {
         thread->ring->thread = thread->id;
         return true;
     }
-    thread->ring = claim_chunk(ChunkKind::FLIGHT, thread->id);
+    uint32_t number;
+    thread->ring = claim_chunk(ChunkKind::FLIGHT, thread, &number);
     // recording need not ask whether there is one
     if (!thread->ring) thread->ring = static_cast<ChunkHeader*>(private_memory(CHUNK_BYTES));
     return thread->ring != nullptr;
@@ -453,6 +465,7 @@ void expect_sandbox() {
     if (chunks) {
         reserved = static_cast<char*>(chunks);
         reserved_count = count;
+        first_reserved = chunk_at(offset);
     } else {
         stop_recording(error);
     }
@@ -476,6 +489,7 @@ Thread* attach_thread() {
     else
         thread = static_cast<Thread*>(private_memory(sizeof(Thread)));
     if (!thread) return nullptr;
+    if (!thread->writer) thread->writer = writers.fetch_add(1, std::memory_order_relaxed) + 1;
     thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
     thread->calls = thread->flushed = 0;
     thread->busy = thread->context_known = false;
@@ -523,9 +537,14 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
     __atomic_store_n(&start->size, bytes, __ATOMIC_RELEASE);
 }
 
-CallAgain* reserve_again(Thread* thread, uint32_t bytes) {
+void* reserve_short(Thread* thread, uint32_t bytes) {
     const bool has_room = thread->chunk && thread->used + bytes + TAIL <= CHUNK_BYTES;
-    return has_room ? reinterpret_cast<CallAgain*>(end_of(thread->chunk, thread->used)) : nullptr;
+    return has_room ? end_of(thread->chunk, thread->used) : nullptr;
+}
+
+Examples* examples_of(Thread* thread) {
+    if (!thread->examples) thread->examples = static_cast<Examples*>(private_memory(sizeof(Examples)));
+    return thread->examples;
 }
 
 void publish_again(Thread* thread, CallAgain* record, const CallAgain& fields) {
@@ -685,6 +704,7 @@ void forget_recording() {
         if (header) munmap(header, HEADER_BYTES);
     }
     reserved_count = 0;
+    writers.store(0);
     header = nullptr;
     ended_threads = all_threads = nullptr;
     pool_locked.store(false);

@@ -28,7 +28,7 @@ struct Overlap {
 struct ChunkHeader {
     uint64_t magic_and_kind;  // stored at once
     uint32_t thread;
-    uint32_t reserved;
+    uint32_t writer;
     uint64_t left;  // ticks at which its thread had left it; 0: it may still be written
     uint8_t padding[40];
 };
@@ -36,6 +36,7 @@ static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 static_assert(CHUNK_HEADER_BYTES + RING_SLOTS * (sizeof(Slot) + sizeof(Launch)) <= CHUNK_BYTES);
 
 struct Handle;
+class Examples;
 
 // What a quiet call does besides what it is for: see QuietCall.
 struct alignas(4) Effects {
@@ -85,7 +86,8 @@ inline uint64_t page_of(uint64_t address) { return (address >> 12) + 1; }
 // What a thread needs to record its calls. Only the thread itself touches it.
 struct Thread {
     uint32_t id;
-    bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
+    uint32_t writer;  // the same for all threads that go on with the same chunks, one after the other
+    bool busy;        // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool context_known;
     bool awaits;            // the work of the driver's call that it makes will be waited for: see narrow.h
     uint32_t depth;         // calls entered and not returned
@@ -95,8 +97,10 @@ struct Thread {
     uint64_t context;
     ChunkHeader* ring;
     ChunkHeader* chunk;
+    uint32_t chunk_number;
     uint32_t used;  // bytes of the chunk
     Repeats repeats;
+    Examples* examples;  // null before the first launch that is stored
     int retired_count;
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
     uint64_t readable[READABLE_PAGES];   // see is_readable()
@@ -198,9 +202,17 @@ void detach_thread(Thread* thread);
 // is visible before publish().
 void* reserve(Thread* thread, uint32_t bytes);
 void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint16_t flags);
-// Room for a short record in the thread's chunk, null if that is full; and how that is made visible.
-CallAgain* reserve_again(Thread* thread, uint32_t bytes);
+// Room for a short record in the thread's chunk, null if that is full; and how a CALL_AGAIN is made visible.
+void* reserve_short(Thread* thread, uint32_t bytes);
 void publish_again(Thread* thread, CallAgain* record, const CallAgain& fields);
+
+// Of a record in the thread's chunk, in units of 8 bytes.
+inline uint16_t place_of(const Thread* thread, const void* record) {
+    return static_cast<uint16_t>((static_cast<const char*>(record) - reinterpret_cast<const char*>(thread->chunk)) / 8);
+}
+
+// Those of the writer; null if there is no memory for them.
+Examples* examples_of(Thread* thread);
 
 struct Part {
     const void* data;

@@ -1071,6 +1071,7 @@ def layout_numbers() -> Iterator[str]:
     yield f"constexpr uint8_t AGAIN_SUBJECT = {layout.AGAIN_SUBJECT};"
     yield f"constexpr uint32_t AGAIN_ORIGIN_BITS = {layout.AGAIN_ORIGIN_BITS}, AGAIN_TOLD = {layout.AGAIN_TOLD};"
     yield f"constexpr uint32_t AGAIN_ARGUMENTS = {layout.AGAIN_ARGUMENTS};"
+    yield f"constexpr uint32_t MOST_EXAMPLES = {layout.EXAMPLES}, MOST_EXAMPLE_BYTES = {layout.EXAMPLE_BYTES};"
     for prefix, flags, base in (("CALL", layout.CallFlag, 16), ("HEADER", layout.HeaderFlag, 32)):
         for flag in flags:
             yield f"constexpr uint{base}_t {prefix}_{flag.name} = {flag.value};"

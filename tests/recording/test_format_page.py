@@ -46,10 +46,18 @@ def test_a_call() -> None:
 
 
 def test_a_call_that_is_made_again() -> None:
-    section = PAGE.split("### CALL_AGAIN")[1].split("### Flight recorder")[0]
+    section = PAGE.split("### CALL_AGAIN")[1].split("### CALL_LIKE")[0]
     fields = [int(layout.AGAIN.fields[name][1]) for name in layout.AGAIN.names or ()]  # type: ignore[index]
     assert offsets(section) == [*fields, layout.AGAIN.itemsize]
     assert f"{layout.AGAIN.itemsize} bytes and some words" in section
+
+
+def test_a_call_that_is_like_another() -> None:
+    section = PAGE.split("### CALL_LIKE")[1].split("### Flight recorder")[0]
+    fields = [int(layout.LIKE.fields[name][1]) for name in layout.LIKE.names or ()]  # type: ignore[index]
+    assert offsets(section) == [*fields, layout.LIKE.itemsize]
+    assert f"newest {layout.EXAMPLES} of" in section
+    assert f"at most {layout.EXAMPLE_BYTES} bytes" in section
 
 
 def test_the_flight_recorder() -> None:

@@ -221,7 +221,7 @@ def test_a_sparse_file_takes_no_more_reading_than_a_full_one(tmp_path: Path, mon
         (b"", "empty: this process was not recorded"),
         (b"\x7fELF" + b"\0" * 5000, "byte 0: not a cuvet recording"),
         (w.header()[:100], "byte 100: the file ends within its header"),
-        (w.header(version=4), "byte 8: recording format 4; this cuvet reads format 3"),
+        (w.header(version=6), "byte 8: recording format 6; this cuvet reads format 5"),
     ],
 )
 def test_foreign_files_are_refused_in_one_line(tmp_path: Path, data: bytes, what: str) -> None:

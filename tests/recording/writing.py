@@ -18,6 +18,7 @@ PENDING = 0xFFFFFFFF
 NOT_ASKED = 0xFFFFFFFFFFFFFFFF
 
 LIFECYCLE, SUSPECT, FAILED, ORDER, STREAM_ORDERED, PER_THREAD, WORK = 1, 2, 4, 8, 16, 32, 64
+EXAMPLE = 2048
 
 
 def record(kind: int, payload: bytes, flags: int = 0) -> bytes:
@@ -82,6 +83,59 @@ def again(
     said = (0x80 if subject is not None else 0) | sum(1 << position for position in given or {})
     head = struct.pack("<HBBHHII", 16 + 8 * len(words), said, calls, 16, origin // 8 | back << 13, since, took)
     return head + struct.pack(f"<{len(words)}Q", *words)
+
+
+def like(
+    place: int,
+    *,
+    calls: int = 1,
+    since: int = 10,
+    took: int = 5,
+    back: int = 0,
+    words: dict[int, int] | None = None,
+) -> bytes:
+    """A CALL_LIKE. ``place``: where its example is in its chunk; ``words``: those that differ, by position in the CALL."""
+    positions = struct.pack(f"<{len(words or {})}H", *(words or {}))
+    head = struct.pack("<IIHBB", since, took, back, len(words or {}), calls) + positions
+    head += bytes(-(8 + len(head)) % 8)
+    return record(22, head + struct.pack(f"<{len(words or {})}Q", *(words or {}).values()), place // 8)
+
+
+def with_examples(chunks: Sequence[bytes]) -> list[bytes]:
+    """The same, but that launches are told by what differs from the first of their form and thread."""
+    examples: dict[tuple[int, int], tuple[int, int, bytes]] = {}
+    made = []
+    for index, chunk in enumerate(chunks):
+        thread = int.from_bytes(chunk[8:12], "little")
+        at, parts, before = 64, bytearray(chunk[:12] + struct.pack("<I", thread) + chunk[16:64]), None
+        while at + 8 <= len(chunk) and (size := int.from_bytes(chunk[at : at + 4], "little")):
+            whole = chunk[at : at + size]
+            kind, flags = struct.unpack_from("<HH", whole, 4)
+            at += size
+            if kind == 1 and flags & WORK:
+                index_of, place, example = examples.setdefault((thread, size), (index, len(parts), whole))
+                if example is whole:
+                    whole = whole[:6] + struct.pack("<H", flags | EXAMPLE) + whole[8:]
+                elif before is not None and example[6:8] == whole[6:8]:
+                    parts += _like(whole, example, before, place, index - index_of)
+                    before = whole
+                    continue
+            before = whole if kind == 1 else before
+            parts += whole
+        made.append(bytes(parts.ljust(CHUNK_BYTES, b"\0")))
+    return made
+
+
+def _like(whole: bytes, example: bytes, before: bytes, place: int, back: int) -> bytes:
+    (_, _, entered, returned, _, number), (_, _, since, _, _, last) = (
+        struct.unpack_from("<6Q", each) for each in (whole, before)
+    )
+    count = len(whole) // 8
+    pairs = zip(struct.unpack(f"<{count}Q", whole), struct.unpack(f"<{count}Q", example), strict=True)
+    words = {at: one for at, (one, other) in enumerate(pairs) if at not in (0, 1, 2, 3, 5, 7) and one != other}
+    pending = struct.unpack_from("<I", whole, 12)[0] == PENDING
+    took = 0 if pending else returned - entered
+    return like(place, calls=number - last, since=entered - since, took=took, back=back, words=words)
 
 
 def stack(number: int, native: Sequence[int] = (), python: Sequence[tuple[int, int]] = ()) -> bytes:

@@ -24,6 +24,7 @@ from cuvet import CuvetError
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.recording import Recording, layout
+from cuvet.recording.examples import Examples
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.ordering import Item
@@ -43,7 +44,12 @@ _LITTLE = 0.125
 """Of the chunks that are to be freed: if what is kept grows by no more than that, one pass is enough."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 """FALLOC_FL_… of linux/falloc.h."""
-_MADE_ANEW = (RecordType.FREED_CHUNKS, RecordType.LEFT_OUT_OBJECTS, RecordType.LEFT_OUT_CALLS)
+_MADE_ANEW = (
+    RecordType.FREED_CHUNKS,
+    RecordType.LEFT_OUT_OBJECTS,
+    RecordType.LEFT_OUT_CALLS,
+    RecordType.EXAMPLE,
+)
 _FIELDS: Mapping[str, Any] = layout.HEADER.fields or {}
 _VERSION_AT, _CHUNKS_AT, _FREED_AT = (_FIELDS[name][1] for name in ("version", "chunks", "freed"))
 
@@ -62,17 +68,28 @@ class _Source(Recording):
 
     def __init__(self, path: Path, kept: Path | None, chunks: Collection[int]) -> None:
         super().__init__(path, kept)
-        self.chunks = np.array(sorted(chunks), np.int64)
+        self.chunks = sorted(chunks)
+        self._is_pinned = np.ones(max(self.chunks, default=0) + 2, bool)
+        """By chunk; the last counts for all others."""
+        self._is_pinned[self.chunks] = False
         self.records: list[bytes] = []
         self.seen: dict[int, LeftOutCalls] = {}
         """By thread: the calls of the chunks."""
+        self.lasting = Examples()
+        """Those of chunks that are freed now, or were before."""
         self.unfinished: set[int] = set()
         """Chunks of which a forked child may still write a word."""
 
     def are_pinned(self, offsets: Array) -> Array:
         """Which calls stay in chunks that are not freed."""
-        pinned: Array = (offsets >= 0) & ~np.isin((offsets - HEADER_BYTES) // CHUNK_BYTES, self.chunks)
+        chunks = np.clip((offsets - HEADER_BYTES) // CHUNK_BYTES, 0, len(self._is_pinned) - 1)
+        pinned: Array = (offsets >= 0) & self._is_pinned[chunks]
         return pinned
+
+    def is_pinned(self, offset: int) -> bool:
+        """Whether it is in a chunk that is not freed."""
+        chunk = (offset - HEADER_BYTES) // CHUNK_BYTES
+        return offset >= 0 and bool(self._is_pinned[min(chunk, len(self._is_pinned) - 1)])
 
     def poll(self, *, running: bool = False) -> Iterator[Batch]:
         """Also looks at the calls that are not pinned."""
@@ -92,10 +109,17 @@ class _Source(Recording):
             max(before.last, last),
         )
 
+    def note_example(self, writer: int, place: int, record: bytes) -> None:
+        """Also keeps it, if its chunk is freed or was before."""
+        super().note_example(writer, place, record)
+        chunk = (place - HEADER_BYTES) // CHUNK_BYTES
+        if not self.is_pinned(place) or any(first <= chunk < first + count for first, count in self.freed):
+            self.lasting.add(writer, place, record)
+
     def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
         """Also keeps it, if its chunk is freed."""
         super().take(kind, flags, data, offset)
-        if kind in _MADE_ANEW or self.are_pinned(np.array([offset]))[0]:
+        if kind in _MADE_ANEW or self.is_pinned(offset):
             return
         self.records.append(_record(RecordType(kind), data, flags))
         if kind == RecordType.FORK and not self.forks[-1].child:
@@ -136,7 +160,7 @@ class _Shortening(ProcessAnalysis):
         self._count_left_out(instant)
         self._tell(instant)
         offset, record = self._ordering.given()
-        if not self._source.are_pinned(np.array([offset]))[0]:
+        if not self._source.is_pinned(offset):
             self._source.records.append(record)
             self.kept[call.thread] += 1
         elif instant > self._until:
@@ -224,6 +248,11 @@ def _write(path: Path, source: _Source, kept: Mapping[int, int]) -> list[tuple[i
     freed = _ranges(source)
     records = [*_calls_left_out(source, kept)]
     records += [_record(RecordType.FREED_CHUNKS, layout.SIDE[RecordType.FREED_CHUNKS].pack(*each)) for each in freed]
+    example = layout.SIDE[RecordType.EXAMPLE]
+    records += [
+        _record(RecordType.EXAMPLE, example.pack(place, writer, len(call)) + call)
+        for writer, place, call in source.lasting
+    ]
     path.unlink(missing_ok=True)
     with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         _require_holes(file.fileno())
@@ -262,7 +291,7 @@ def _calls_left_out(source: _Source, kept: Mapping[int, int]) -> Iterator[bytes]
 def _ranges(source: _Source) -> list[tuple[int, int]]:
     """Of chunks that are freed now or were before."""
     merged: list[tuple[int, int]] = []
-    for first, count in sorted([*source.freed, *((index, 1) for index in source.chunks.tolist())]):
+    for first, count in sorted([*source.freed, *((index, 1) for index in source.chunks)]):
         if merged and first <= sum(merged[-1]):
             merged[-1] = (merged[-1][0], max(sum(merged[-1]), first + count) - merged[-1][0])
         else:

@@ -7,11 +7,12 @@ from enum import IntEnum, IntFlag
 import numpy as np
 
 MAGIC = b"CUVETREC"
-VERSION = 2
-SHORTENED = 3
+VERSION = 4
+SHORTENED = 5
 """Version of a recording of which calls were left out: the rest of what they were among is in its ``.kept``."""
-VERSIONS = (1, VERSION, SHORTENED)
-"""Those that are read: the first had no CALL_AGAIN."""
+WERE_SHORTENED = (3, SHORTENED)
+VERSIONS = (1, 2, 3, VERSION, SHORTENED)
+"""Those that are read: the first had no CALL_AGAIN, 2 and 3 no CALL_LIKE."""
 HEADER_BYTES = 4096
 CHUNK_BYTES = 65536
 CHUNK_HEADER_BYTES = 64
@@ -69,6 +70,8 @@ class RecordType(IntEnum):
     FREED_CHUNKS = 19
     LEFT_OUT_OBJECTS = 20
     LEFT_OUT_CALLS = 21
+    CALL_LIKE = 22
+    EXAMPLE = 23
 
 
 class CallFlag(IntFlag):
@@ -83,6 +86,7 @@ class CallFlag(IntFlag):
     TRAPPED = 256
     ENDED_PROCESS = 512
     AWAITED = 1024
+    EXAMPLE = 2048
 
 
 class NoteCode(IntEnum):
@@ -130,6 +134,10 @@ AGAIN_ORIGIN_BITS = 13
 """Of ``origin``: the place of the CALL in its chunk, in units of 8 bytes. The bits above tell which of the newest subjects it is."""
 AGAIN_TOLD = 1
 """In ``took``: a CALL tells of it instead."""
+EXAMPLES = 2048
+"""Of each thread, that a CALL_LIKE can be like."""
+EXAMPLE_BYTES = 8192
+"""An example has at most."""
 
 CHUNK_HEADER = struct.Struct("<IIIIQ40x")
 
@@ -138,6 +146,7 @@ FIELDS = {
     "CallRecord": "u32 size, u16 type, u16 flags, u32 entry_point, u32 status, u64 entered, u64 returned, u32 thread, u32 stack, "
     "u64 number, u64 context, u8 arguments, u8 objects, u8 outputs, u8 pointers, u32 input_bytes",
     "CallAgain": "u16 size, u8 given, u8 calls, u16 type, u16 origin, u32 since, u32 took",
+    "CallLike": "u32 size, u16 type, u16 origin, u32 since, u32 took, u16 back, u8 words, u8 calls",
     "ObjectField": "u8 parameter, u8 kind, u16 flags, u32 generation, u64 handle, u64 context",
     "OutputField": "u8 parameter, u8 kind, u16 reserved, u32 generation, u64 value",
     "InputField": "u16 parameter, u16 reserved, u32 bytes",
@@ -164,6 +173,7 @@ FIELDS = {
     "FreedChunksFields": "u64 first, u64 count",
     "LeftOutObjectsFields": "u64 time, u32 kind, u32 reserved, u64 count",
     "LeftOutCallsFields": "u32 thread, u32 reserved, u64 count, u64 number, u64 first, u64 last",
+    "ExampleFields": "u64 place, u32 writer, u32 bytes",
 }
 """The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
 and is always there."""
@@ -193,6 +203,7 @@ RECORD_HEADER = _struct("RecordHeader")
 CALL = _dtype("CallRecord")
 """The part of a CALL record that every call has."""
 AGAIN = _dtype("CallAgain")
+LIKE = _dtype("CallLike")
 CALL_FIXED = _struct("CallRecord")
 CALL_OBJECT = _struct("ObjectField")
 CALL_OUTPUT = _struct("OutputField")
@@ -206,6 +217,6 @@ PYTHON_FRAME = _struct("PythonFrameFields")
 SIDE = {
     int(kind): _struct(f"{kind.name.title().replace('_', '')}Fields")
     for kind in RecordType
-    if kind not in (RecordType.CALL, RecordType.CALL_AGAIN)
+    if kind not in (RecordType.CALL, RecordType.CALL_AGAIN, RecordType.CALL_LIKE)
 }
 """The fixed part of each record that is no call."""

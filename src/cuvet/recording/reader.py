@@ -20,7 +20,8 @@ from cuvet.recording import layout
 from cuvet.recording.again import bytes_of, expand
 from cuvet.recording.chunks import Shape, sizes_of, types_of, whole_records
 from cuvet.recording.columns import at_every_word, distinct, keep_freed_memory
-from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
+from cuvet.recording.examples import is_call, without_mark
+from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, CallFlag, ChunkKind, RecordType
 from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
 from cuvet.regular import open_regular
 
@@ -36,6 +37,11 @@ _BEGINNING = 4096
 """Bytes of a chunk in which its first call is looked for."""
 _NEVER = (1 << 64) - 1
 """Ticks later than all others."""
+_SHORT = (RecordType.CALL_AGAIN, RecordType.CALL_LIKE)
+"""Types of records of calls that say only what is new."""
+_MARK = np.uint64(CallFlag.EXAMPLE << 48)
+_EXAMPLE, _TYPE_AND_MARK = _MARK | np.uint64(RecordType.CALL << 32), _MARK | np.uint64(0xFFFF << 32)
+"""In the first word of a record."""
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
@@ -116,6 +122,7 @@ class _Chunk:
     index: int
     position: int = CHUNK_HEADER_BYTES
     thread: int = 0
+    writer: int = 0
     kind: int = 0
     superseded: bool = False
 
@@ -310,7 +317,7 @@ class Recording(SideTables):
             return
         self._kept_is_read = True
         if not self._kept_path.exists():
-            if int(self.header["version"]) == layout.SHORTENED:
+            if int(self.header["version"]) in layout.WERE_SHORTENED:
                 self._problem(0, f"it was shortened, and {self._kept_path.name}, which has the rest, is not there")
             return
         try:
@@ -361,13 +368,14 @@ class Recording(SideTables):
     def reread(self, offset: int, record: bytes) -> bytes:
         """The present bytes of a CALL that was whole but had not returned; empty if another record tells of it now."""
         newer = self._read(len(record), offset)
-        if int.from_bytes(newer[4:6], "little") != RecordType.CALL_AGAIN:
-            return newer
+        if int.from_bytes(newer[4:6], "little") not in _SHORT:
+            return without_mark(newer)
         place = (offset - HEADER_BYTES) % CHUNK_BYTES
         words = np.frombuffer(self._read(CHUNK_BYTES, offset - place).ljust(CHUNK_BYTES, b"\0"), "<u8")
         found = whole_records(words.reshape(1, -1), np.array([CHUNK_HEADER_BYTES]), np.array([CHUNK_BYTES]), [])
-        at, sizes = _calls_among(found.places, found.heads)
-        expanded = expand(words, at, sizes)
+        at, heads = _calls_among(found.places, found.heads)
+        words, examples = self._with_examples(words, at, heads, np.array([offset - place]))
+        expanded = expand(words, at, sizes_of(heads), examples)
         for index in np.flatnonzero((at == place >> 3) & expanded.is_call).tolist():
             start = int(expanded.at[index])
             return expanded.words[start : start + (len(record) >> 3)].tobytes()
@@ -440,9 +448,9 @@ class Recording(SideTables):
         data = os.pread(descriptor, CHUNK_HEADER_BYTES, offset)
         if len(data) < CHUNK_HEADER_BYTES:
             return True
-        magic, kind, thread, *_ = layout.CHUNK_HEADER.unpack(data)
+        magic, kind, thread, writer, _ = layout.CHUNK_HEADER.unpack(data)
         if magic == layout.CHUNK_MAGIC and kind in (ChunkKind.RECORDS, ChunkKind.FLIGHT):
-            chunk.kind, chunk.thread = kind, thread
+            chunk.kind, chunk.thread, chunk.writer = kind, thread, writer
             if kind == ChunkKind.FLIGHT:
                 self._flight[chunk.index] = self._unread.pop(chunk.index)
                 return True
@@ -482,17 +490,55 @@ class Recording(SideTables):
             self._unread.pop(group[row].index, None)
         at = found.places + np.repeat(np.arange(len(group)) * _WORDS, found.counts)
         offsets = 8 * found.places + np.repeat(places, found.counts)
-        is_again = types_of(found.heads) == RecordType.CALL_AGAIN
-        if not is_again.any():
+        bits = int(np.bitwise_or.reduce(found.heads))
+        if bits & int(_MARK):
+            self._find_examples(group, words.reshape(-1), at, found.heads, offsets)
+        may_be_short = any(bits >> 32 & kind == kind for kind in _SHORT)
+        is_short = _are_short(types_of(found.heads)) if may_be_short else np.zeros(1, bool)
+        if not is_short.any():
             yield self._batch(words.reshape(-1), at, found.heads, offsets)
             return
-        earlier = self._read_earlier(descriptor, group, words, starts, distinct(at[is_again] // _WORDS))
+        earlier = self._read_earlier(descriptor, group, words, starts, distinct(at[is_short] // _WORDS))
         for first in range(0, words.size, FEW * _WORDS):
             part = words.reshape(-1)[first : first + FEW * _WORDS]
             those = slice(*np.searchsorted(at, (first, first + len(part))))
             before = earlier[slice(*np.searchsorted(earlier, (first, first + len(part))))] - first
-            yield self._batch(*self._expanded(part, at[those] - first, found.heads[those], offsets[those], before))
+            of_part = part, at[those] - first, found.heads[those], offsets[those]
+            yield self._batch(*self._expanded(*of_part, before, places[first // _WORDS :]))
         self._spare = words
+
+    def _find_examples(self, group: list[_Chunk], words: Array, at: Array, heads: Array, offsets: Array) -> None:
+        """From here on they are calls as others are."""
+        marked = heads & _TYPE_AND_MARK == _EXAMPLE
+        words[at[marked]] &= ~_MARK
+        lengths = sizes_of(heads[marked]) >> 3
+        for start, length, offset in zip(at[marked].tolist(), lengths.tolist(), offsets[marked].tolist(), strict=True):
+            self.note_example(group[start // _WORDS].writer, offset, words[start : start + length].tobytes())
+
+    def _with_examples(self, words: Array, at: Array, heads: Array, places: Array) -> tuple[Array, Array]:
+        """The words of the chunks at ``places``, and behind them the examples of CALL_LIKEs; where that of each CALL_LIKE is in them, or 0.
+        ``heads``: the first words of the records ``at`` these places."""
+        likes = np.flatnonzero(types_of(heads) == RecordType.CALL_LIKE)
+        if not len(likes):
+            return words, likes
+        back = (words[at[likes] + 2] & np.uint64(0xFFFF)).astype(np.int64)
+        place = places[at[likes] // _WORDS] - back * CHUNK_BYTES + 8 * (heads[likes] >> np.uint64(48)).astype(np.int64)
+        which, parts, end = distinct(place), [words], len(words)
+        where = np.zeros(len(which), np.int64)
+        for number, each in enumerate(which.tolist()):
+            example = self.examples.get(each) or self._read_example(each)
+            if example:
+                parts.append(np.frombuffer(example, "<u8"))
+                where[number], end = end, end + len(parts[-1])
+        return np.concatenate(parts), where[np.searchsorted(which, place)]
+
+    def _read_example(self, place: int) -> bytes:
+        """One that was not read yet, since its chunk was read before it was written; empty if there is none."""
+        if place < HEADER_BYTES:
+            return b""
+        data = self._read(layout.EXAMPLE_BYTES, place)
+        record = data[: int.from_bytes(data[:4], "little")]
+        return without_mark(record) if is_call(record) else b""
 
     def _read_earlier(self, descriptor: int, group: list[_Chunk], words: Array, starts: Array, again: Array) -> Array:
         """Where the records are that were read before, of the chunks in which a call is made ``again``; they are read into ``words`` once
@@ -542,20 +588,22 @@ class Recording(SideTables):
         return Batch(calls, offsets, words, at)
 
     def _expanded(
-        self, words: Array, at: Array, heads: Array, offsets: Array, earlier: Array
+        self, words: Array, at: Array, heads: Array, offsets: Array, earlier: Array, places: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """The same with a CALL for each CALL_AGAIN."""
+        """The same with a CALL for each short record. ``places``: of the chunks, in the file."""
         every = np.sort(np.concatenate([earlier, at]))
-        calls, call_sizes = _calls_among(every, words[every])
-        expanded = expand(words, calls, call_sizes)
-        is_again = (types_of(heads) == RecordType.CALL_AGAIN) & (sizes_of(heads) >= layout.AGAIN.itemsize)
-        place = np.searchsorted(calls, at[is_again])
+        calls, call_heads = _calls_among(every, words[every])
+        words, examples = self._with_examples(words, calls, call_heads, places)
+        expanded = expand(words, calls, sizes_of(call_heads), examples)
+        types = types_of(heads)
+        is_short = _are_short(types) & (sizes_of(heads) >= _least_bytes(types))
+        place = np.searchsorted(calls, at[is_short])
         for index in np.flatnonzero(expanded.broken[place]).tolist():
-            self._problem(int(offsets[is_again][index]), "a call that is made again, and not the one that it is like")
-        kept = ~is_again
-        kept[is_again] = expanded.is_call[place]
+            self._problem(int(offsets[is_short][index]), "a call that is made again, and not the one that it is like")
+        kept = ~is_short
+        kept[is_short] = expanded.is_call[place]
         new = at.copy()
-        new[is_again] = expanded.at[place]
+        new[is_short] = expanded.at[place]
         at = new[kept]
         return expanded.words, at, expanded.words[at], offsets[kept]
 
@@ -597,8 +645,19 @@ def _first_entered(chunk: bytes) -> int:
 
 
 def _calls_among(at: Array, heads: Array) -> tuple[Array, Array]:
-    """Of records, in order: where those of calls are, and their sizes."""
-    types, sizes = types_of(heads), sizes_of(heads)
-    least = np.where(types == RecordType.CALL, layout.CALL.itemsize, layout.AGAIN.itemsize)
-    are_calls = ((types == RecordType.CALL) | (types == RecordType.CALL_AGAIN)) & (sizes >= least)
-    return at[are_calls], sizes[are_calls]
+    """Of records, in order: where those of calls are, and their first words."""
+    types = types_of(heads)
+    are_calls = ((types == RecordType.CALL) | _are_short(types)) & (sizes_of(heads) >= _least_bytes(types))
+    return at[are_calls], heads[are_calls]
+
+
+def _are_short(types: Array) -> Array:
+    are_short: Array = (types == RecordType.CALL_AGAIN) | (types == RecordType.CALL_LIKE)
+    return are_short
+
+
+def _least_bytes(types: Array) -> Array:
+    """Of records of calls."""
+    short = np.where(types == RecordType.CALL_AGAIN, layout.AGAIN.itemsize, layout.LIKE.itemsize + 4)
+    least: Array = np.where(types == RecordType.CALL, layout.CALL.itemsize, short)
+    return least

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cuvet.recording import layout
+from cuvet.recording.examples import Examples
 from cuvet.recording.layout import RecordType
 
 MOST_LOSSES = 16
@@ -318,6 +319,7 @@ class SideTables:
     left_out_calls: dict[int, LeftOutCalls] = field(default_factory=dict)
     """By thread."""
     entry_points: dict[int, str] = field(default_factory=dict)
+    examples: Examples = field(default_factory=Examples)
 
     def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
         """Puts a record that is no call where it belongs. ValueError, saying what is wrong, if it does not parse."""
@@ -401,3 +403,10 @@ class SideTables:
 
     def _take_left_out_calls(self, _: _Rest, thread: int, _reserved: int, *told: int) -> None:
         self.left_out_calls[thread] = LeftOutCalls(*told)
+
+    def _take_example(self, rest: _Rest, place: int, writer: int, length: int) -> None:
+        self.note_example(writer, place, rest.take(length))
+
+    def note_example(self, writer: int, place: int, record: bytes) -> None:
+        """A CALL that others can be told by, and its place in the file."""
+        self.examples.add(writer, place, record)
