@@ -223,7 +223,8 @@ class Ordering:
         until = self._newest - self._slack if running and newest else EVER
         self._newest = max(self._newest, newest)
         yield from self._release(until, running)
-        if self._repeats is not None:
+        # Nothing is said of what a repetition holds back, so that it can wait for what follows.
+        if self._repeats is not None and not (running and newest and self._repeats.repeating and self._repeats.steady):
             yield from self._decoded(self._repeats.flush())
         self._forget()
 
