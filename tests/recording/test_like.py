@@ -238,3 +238,20 @@ def test_an_example_that_is_freed_is_kept_as_long_as_it_can_be_referred_to(
         assert len(list(recording.examples)) <= 2
         assert report(tmp_path) == before
     assert layout.WERE_SHORTENED[-1] == int(Recording(path).header["version"])
+
+
+def test_launches_that_are_kept_are_told_by_others_there(tmp_path: Path) -> None:
+    """None is like another to who leaves out repetitions."""
+    made, drawn = Program(), random.Random(3)
+    made.make("memory", 5)
+    for _ in range(3000):
+        made.launch(drawn.randrange(2), drawn.randint(1, 2), drawn.randrange(256))
+    path = w.write(tmp_path, list(made.chunks()), flags=4)
+    before, size = report(tmp_path), len(made.records[-1][1])
+    assert shorten(path, 1 << 63, CHUNK_BYTES, 1 << 40)
+    kept = path.with_suffix(".kept").read_bytes()
+    assert kept.count(b"\x16\0", 4096) > 2000
+    assert len(kept) < 3000 * size / 2
+    assert report(tmp_path) == before
+    assert shorten(path, 1 << 63, CHUNK_BYTES, 1 << 40)
+    assert report(tmp_path) == before

@@ -27,6 +27,7 @@ from cuvet.recording import Recording, layout
 from cuvet.recording.examples import Examples
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, ChunkKind, RecordType
+from cuvet.recording.likes import Likes
 from cuvet.recording.ordering import Item
 from cuvet.recording.reader import KEPT_SUFFIX, Array, Batch
 from cuvet.recording.records import CallRecord, LeftOutCalls
@@ -263,6 +264,7 @@ def _write(path: Path, source: _Source, kept: Mapping[int, int]) -> list[tuple[i
             count += 1
         header = bytearray(source.header.tobytes())
         header[_CHUNKS_AT : _CHUNKS_AT + 8] = count.to_bytes(8, "little")
+        header[_VERSION_AT : _VERSION_AT + 4] = layout.VERSION.to_bytes(4, "little")
         file.seek(0)
         file.write(header)
         file.flush()
@@ -301,12 +303,20 @@ def _ranges(source: _Source) -> list[tuple[int, int]]:
 
 def _chunks(records: Sequence[bytes]) -> Iterator[bytes]:
     head = layout.CHUNK_HEADER.pack(layout.CHUNK_MAGIC, ChunkKind.RECORDS, 0, 0, 0)
-    chunk = bytearray(head)
+    chunk, number, likes = bytearray(head), 0, Likes()
+    before: Array | None = None
+    """The last call in the chunk."""
     for each in records:
-        if len(chunk) + len(each) > CHUNK_BYTES:
+        launch = likes.find(each)
+        short = likes.told(launch, before, number) if launch is not None and before is not None else None
+        if len(chunk) + len(short or each) > CHUNK_BYTES:
             yield bytes(chunk.ljust(CHUNK_BYTES, b"\0"))
-            chunk = bytearray(head)
-        chunk += each
+            chunk, number, short, before = bytearray(head), number + 1, None, None
+        if short is None and launch is not None and launch.example < 0:
+            short = likes.add(launch, number, len(chunk))
+        chunk += short or each
+        if int.from_bytes(each[4:6], "little") == RecordType.CALL:
+            before = np.frombuffer(each, "<u8")
     yield bytes(chunk.ljust(CHUNK_BYTES, b"\0"))
 
 
