@@ -58,14 +58,24 @@ uint32_t Examples::find(uint64_t key, Differences* found) {
     };
     if (!look_at(examples_[last_ % MOST].next)) {
         uint32_t number = newest_[way_of(key)];
-        const uint32_t ways = misses_++ % OFTEN ? FEW_WAYS : WAYS;
-        for (uint32_t way = 0; way < ways && knows(number); way++) {
-            if (look_at(number)) break;
+        bool found_it = false;
+        for (uint32_t band = 0; band < BANDS && !found_it; band++) found_it = look_at(of_band(band));
+        for (uint32_t way = 0; way < WAYS && !found_it && knows(number); way++) {
+            found_it = look_at(number);
             number = examples_[number % MOST].older;
         }
     }
     if (best) follow(best);
     return best;
+}
+
+// The newest example with the same words as the made call's in that part of it.
+uint32_t& Examples::of_band(uint32_t band) {
+    const uint32_t first = COUNTS_AT + 1, count = made()->size / 8 - first;
+    uint64_t mixed = made_[COUNTS_AT];
+    for (uint32_t at = first + count * band / BANDS; at < first + count * (band + 1) / BANDS; at++)
+        mixed = (mixed ^ made_[at]) * 0x9E3779B97F4A7C15u;
+    return of_band_[band][way_of(mixed)];
 }
 
 // The last launch was like this one.
@@ -99,6 +109,7 @@ uint32_t Examples::add(uint64_t key, uint32_t chunk, uint16_t place) {
     memcpy(copies_ + end_, made_, words * 8);
     end_ += words;
     newest = number;
+    for (uint32_t band = 0; band < BANDS; band++) of_band(band) = number;
     follow(number);
     return number;
 }

@@ -51,9 +51,10 @@ class Examples {
 
   private:
     static constexpr uint32_t COPIED_WORDS = 1 << 18;  // 2 MiB
-    // That are looked at where the next one is not the one that it was, the last time: few, and many now and then.
-    static constexpr uint32_t FEW_WAYS = 4, WAYS = 256, OFTEN = 16;
+    static constexpr uint32_t WAYS = 4;                // of the same key, that are looked at
+    static constexpr uint32_t BANDS = 4;               // of words: in one of them all may be the same
 
+    uint32_t& of_band(uint32_t band);
     bool knows(uint32_t number) const { return number > forgotten_ && number <= count_; }
     void make_room(uint32_t words);
     void follow(uint32_t number);
@@ -62,9 +63,9 @@ class Examples {
     uint32_t forgotten_;  // the number of the last that is
     uint32_t last_;       // that a launch was like
     uint32_t end_;        // of the newest copy
-    uint32_t misses_;
     bool is_full_;
-    uint32_t newest_[MOST];  // by key
+    uint32_t newest_[MOST];          // by key
+    uint32_t of_band_[BANDS][MOST];  // the newest, by what stands in a band
     Example examples_[MOST];
     uint64_t made_[MOST_BYTES / 8];
     uint64_t copies_[COPIED_WORDS];

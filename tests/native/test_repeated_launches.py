@@ -150,3 +150,31 @@ def test_killed_within_any_of_them(bench: Bench) -> None:
             assert [given(call) for call in calls] == [(i % 7, i, 3) for i in range(len(calls))]
             assert None not in [call.status for call in calls[:-1]]
         done.trace.path.unlink()
+
+
+def test_the_oldest_examples_are_forgotten(bench: Bench) -> None:
+    """Launches that are like none, more than are remembered; then the newest of them again, and the oldest."""
+    body = """
+    static void unlike(uint64_t i) {
+        uint64_t first = i + 100, third = i * i;
+        int second = -i;
+        void *arguments[] = {&first, &second, &third};
+        cuLaunchKernel(kernels[0], i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, stream, arguments, 0);
+    }
+    int main(void) {
+        prepare();
+        for (uint64_t i = 0; i < 3000; i++) unlike(i);
+        for (int turn = 0; turn < 2; turn++)
+            for (uint64_t i = 2000; i < 2900; i++) unlike(i);
+        for (uint64_t i = 0; i < 100; i++) unlike(i);
+        return 0;
+    }
+    """
+    run = bench.run(PROGRAM.replace("%s", body).replace("%%", "%"), **ACCESSES)
+    assert run.returncode == 0, run.stderr
+    numbers = [*range(3000), *range(2000, 2900), *range(2000, 2900), *range(100)]
+    calls = launches(run.trace)
+    assert [given(call) for call in calls] == [(i + 100, -i, i * i) for i in numbers]
+    assert [call.args[1:8] for call in calls] == [tuple(range(i + 1, i + 8)) for i in numbers]
+    found = types(run.trace)
+    assert 1500 < found[RecordType.CALL_LIKE] <= 1800
