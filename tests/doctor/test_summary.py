@@ -60,6 +60,30 @@ def test_the_command_prints_it(libraries: Path) -> None:
     assert done.stdout.startswith("cuvet doctor ") and "\ndriver: 580.95.05" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"version.json": '{"cuda": {"name": "CUDA SDK", "version": "13.0.2"}}'}, "13.0.2 in /usr/local/cuda-13.0"),
+        ({"include/cuda.h": "#define __cuda_cuda_h__\n#define CUDA_VERSION 12090\n"}, "12.9 in /usr/local/cuda-13.0"),
+        ({"bin/nvcc": ""}, "none"),
+    ],
+)
+def test_a_toolkit_is_told_by_what_it_says_of_itself(files: dict[str, str], line: str, tmp_path: Path) -> None:
+    machine = build_root.build("healthy-pip-torch", tmp_path)
+    for name, text in files.items():
+        path = tmp_path / "usr/local/cuda-13.0" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "usr/local/cuda").symlink_to("cuda-13.0")
+    assert f"toolkit: {line}" in list(summary.lines(machine, diagnose(machine)))
+
+
+def test_a_long_variable_is_cut(tmp_path: Path) -> None:
+    machine = build_root.build("healthy-pip-torch", tmp_path)
+    machine.environ["NVIDIA_REQUIRE_CUDA"] = "cuda>=13.0 " * 200
+    assert max(map(len, summary.lines(machine, diagnose(machine)))) < 2_000
+
+
 def test_secrets_are_not_told(libraries: Path) -> None:
     done = doctor("--summary", LD_LIBRARY_PATH=str(libraries), NVIDIA_API_KEY="secret", TORCH_HUB_TOKEN="secret")
     assert "secret" not in done.stdout and "LD_LIBRARY_PATH=" in done.stdout

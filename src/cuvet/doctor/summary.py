@@ -15,6 +15,8 @@ from cuvet.doctor.machine import Machine
 from cuvet.printable import readable
 
 _GIB = 1 << 30
+_MOST_SHOWN = 300
+"""Characters of a variable."""
 _PACKAGES = re.compile(
     r"nvidia-.*|cuda-.*|torch.*|triton.*|jax.*|tensorflow.*|tf-nightly.*|onnxruntime.*|cupy.*|numba.*|xformers|flash-attn|vllm|sglang"
     r"|deepspeed|transformers|bitsandbytes|ctranslate2|tensorrt.*|paddlepaddle.*|numpy|cu(df|ml|graph|vs)-cu\d+|rmm-cu\d+"
@@ -100,10 +102,19 @@ def _gpus(machine: Machine) -> Iterator[str]:
 
 
 def _toolkit(machine: Machine) -> Iterator[str]:
-    for path in machine.glob("/usr/local/cuda*/version.json"):
-        found = re.search(r'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([^"]+)"', machine.read_text(path) or "")
-        if found and os.path.dirname(path) == machine.realpath(os.path.dirname(path)):
-            yield f"{found[1]} in {os.path.dirname(path)}"
+    for folder in machine.glob("/usr/local/cuda*"):
+        version = _release(machine, folder) if folder == machine.realpath(folder) else ""
+        if version:
+            yield f"{version} in {folder}"
+
+
+def _release(machine: Machine, folder: str) -> str:
+    """Of the toolkit there, as its version.json or, where that is missing, its cuda.h says; empty if neither does."""
+    told = machine.read_text(f"{folder}/version.json") or ""
+    if found := re.search(r'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([^"]+)"', told):
+        return found[1]
+    found = re.search(r"^#define CUDA_VERSION (\d+)", machine.read_text(f"{folder}/include/cuda.h") or "", re.MULTILINE)
+    return f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}" if found else ""
 
 
 def _python(machine: Machine) -> Iterator[str]:
@@ -142,7 +153,8 @@ def _libraries(machine: Machine) -> Iterator[str]:
 def _variables(machine: Machine) -> Iterator[str]:
     for name in sorted(machine.environ):
         if _VARIABLES.fullmatch(name) and not _SECRET.search(name):
-            yield f"{name}={machine.environ[name]}"
+            value = machine.environ[name]
+            yield f"{name}={value}" if len(value) <= _MOST_SHOWN else f"{name}={value[:_MOST_SHOWN]}…"
 
 
 def _problems(diagnosis: Diagnosis) -> Iterator[str]:
