@@ -76,7 +76,7 @@ def refusal(call: Call, status: int, known: bool = True) -> tuple[int, ...]:
 def verdict_on(image: Image, call: Call, model: ModelView) -> Verdict:
     """What ``cuvet inspect`` says of the image, as far as its bytes, the GPU and the driver are known."""
     from cuvet.image.compatibility import driver_of_number  # start: only if the bytes of an image are known
-    from cuvet.image.raw import image_verdict
+    from cuvet.image.raw import image_verdict  # start: only if the bytes of an image are known
 
     capability = model.capability(call)
     driver = driver_of_number(model.driver_version) if model.driver_version else None

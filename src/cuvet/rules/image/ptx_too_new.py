@@ -46,7 +46,7 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
         if image is None or image.description.kind not in ("ptx", "fatbin"):
             return
         from cuvet.image.compatibility import driver_of_number, newest_ptx, version  # start: only for PTX that failed
-        from cuvet.image.verdicts import ptx_too_new
+        from cuvet.image.verdicts import ptx_too_new  # start: only for PTX that failed
 
         text, because = f"{image.what} is newer than the driver takes", tuple[str, ...]()
         driver = driver_of_number(model.driver_version) if model.driver_version else None
