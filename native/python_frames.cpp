@@ -155,6 +155,13 @@ inline const char* code_of(const char* frame, const Layout& layout, const void* 
     return !own && code && field<const void*>(code, layout.object_type) == code_type ? code : nullptr;
 }
 
+inline uint64_t key_of(const char* code, const Layout& layout) {
+    uint64_t key = reinterpret_cast<uint64_t>(code);
+    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_file_name);
+    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_name);
+    return key * 0x9E3779B97F4A7C15u ^ field<uint32_t>(code, layout.code_first_line);
+}
+
 int instruction_offset(const char* frame, const char* code) {
     if (!layout.code_instructions) return field<int32_t>(frame, layout.frame_instruction) * 2;
     return static_cast<int>(field<const char*>(frame, layout.frame_instruction) - (code + layout.code_instructions));
@@ -215,9 +222,7 @@ uint64_t python_key(int most) {
         if (const char* code = code_of(frame, at, type)) {
             const uint64_t instruction = at.code_instructions ? field<uint64_t>(frame, at.frame_instruction)
                                                               : field<uint32_t>(frame, at.frame_instruction);
-            const uint64_t names = field<uint64_t>(code, at.code_file_name) + 31 * field<uint64_t>(code, at.code_name);
-            const uint64_t begins = reinterpret_cast<uint64_t>(code) + field<uint32_t>(code, at.code_first_line);
-            key = ((key ^ key >> 32) + instruction) * 0x9E3779B97F4A7C15u + (names ^ begins * 0xC2B2AE3D27D4EB4Fu);
+            key = ((key ^ key >> 32) + instruction) * 0x9E3779B97F4A7C15u ^ key_of(code, at);
             most--;
         }
         frame = field<const char*>(frame, at.frame_previous);
@@ -231,10 +236,7 @@ uint32_t python_line(const PythonFrame& frame) {
 }
 
 uint64_t python_code_key(const char* code) {
-    uint64_t key = reinterpret_cast<uint64_t>(code);
-    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_file_name);
-    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_name);
-    key = key * 0x9E3779B97F4A7C15u ^ field<uint32_t>(code, layout.code_first_line);
+    const uint64_t key = key_of(code, layout);
     return key ? key : 1;
 }
 

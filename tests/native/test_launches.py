@@ -6,7 +6,9 @@ import pytest
 from tests.native.conftest import Bench, Seen
 
 from cuvet.analysis import analyze
-from cuvet.catalog import driver
+from cuvet.analysis.calls import function_before
+from cuvet.catalog import Kind, driver
+from cuvet.model import Call, Function
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.sites import Sites
 
@@ -311,6 +313,14 @@ def test_the_kernels_that_were_added_to_a_launched_graph_are_candidates(bench: B
         and ", added to executable-graph#1 was launched" in line
     )
     assert not any(each.startswith("verdict") for each in told)
+
+
+@pytest.mark.parametrize(("thread", "number", "is_known"), [(1, 4, True), (1, 6, False), (2, 6, True)])
+def test_a_function_that_was_made_after_its_launch_is_another(thread: int, number: int, is_known: bool) -> None:
+    """Its handle was issued again. Of calls of two threads it is not known which was first."""
+    made = Call(driver()["cuModuleGetFunction"], (0, 0, 0), thread=thread, number=number)
+    function = Function(kind=Kind.FUNCTION, handle=7, generation=1, number=1, created_by=made)
+    assert function_before(function, 1, 5) == (function if is_known else None)
 
 
 @pytest.mark.parametrize("launch", ["", "cuGraphLaunch(exec, stream); cuStreamSynchronize(stream);"])

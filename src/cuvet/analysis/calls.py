@@ -252,43 +252,23 @@ class Calls:
             if not isinstance(executable, GraphExec) or executable.graph is None:
                 continue
             made = executable.graph.created_by
-            for each in captured.get((made.thread, made.number), ()) if made is not None else ():
-                as_launched = each._replace(
+            given = captured.get((made.thread, made.number), ()) if made is not None else ()
+            for each, added in [
+                *((each, False) for each in given),
+                *((each, True) for each in _added(model, executable)),
+            ]:
+                yield replace(
+                    self._launch(model, each._replace(captured=True)),
                     stream=launched.stream,
                     thread=launched.thread,
                     number=launched.number,
-                    after=launched.after,
-                    captured=True,
+                    after_ns=self._recording.clock.ns(launched.after),
+                    graph=executable,
+                    added=added,
                 )
-                yield replace(self._launch(model, as_launched), graph=executable)
-            yield from self._added(model, executable, launched)
-
-    def _added(self, model: Model, executable: GraphExec, launched: Launched) -> Iterator[Launch]:
-        """The kernels of nodes that calls added to the graph before it was instantiated, in the order of these calls."""
-        calls = (node.created_by for node in executable.nodes)
-        for call in sorted((each for each in calls if each is not None), key=attrgetter("thread", "number")):
-            shape = shape_of_node(call)
-            if shape is None:
-                continue
-            function = launched_by(call, model)
-            symbol = function.symbol if isinstance(function, Function) else ""
-            yield Launch(
-                kernel=demangle(symbol),
-                stream=launched.stream,
-                thread=launched.thread,
-                number=launched.number,
-                after_ns=self._recording.clock.ns(launched.after),
-                where=call.where(),
-                grid=shape[0],
-                block=shape[1],
-                symbol=symbol,
-                context=function.context if function is not None else None,
-                graph=executable,
-                added=True,
-            )
 
     def _launch(self, model: Model, launched: Launched) -> Launch:
-        function = self._function(model, launched)
+        function = function_before(model.find(Kind.FUNCTION, launched.function), launched.thread, launched.number)
         symbol = function.symbol if function is not None else ""
         _, frames = self._sites.of_stack(launched.stack)
         types = parameter_types(symbol)
@@ -314,13 +294,6 @@ class Calls:
         begun = stream.begun if isinstance(stream, Stream) else None
         return launched.captured or (begun is not None and begun.thread != launched.thread)
 
-    def _function(self, model: Model, launched: Launched) -> Function | None:
-        """What the launch named; None if that is not known, or the handle was issued again since."""
-        found = model.find(Kind.FUNCTION, launched.function)
-        made = found.created_by if found is not None else None
-        later = made is not None and made.thread == launched.thread and made.number > launched.number
-        return found if isinstance(found, Function) and not later else None
-
     def _signal_in(self, record: CallRecord, death: int | None, call: RecordedCall) -> int | None:
         """The signal of which the process died in this call that did not return. A call without a stack gets the fault's."""
         fault = self._crashes.in_call(record.thread, record.entered)
@@ -330,6 +303,25 @@ class Calls:
             call.stack = fault.stack
             call.api = self._sites.api(fault.stack) or ""
         return fault.signal
+
+
+def _added(model: Model, executable: GraphExec) -> Iterator[Launched]:
+    """The kernels of nodes that calls added to the graph before it was instantiated, in the order of these calls. What they were given is
+    left out."""
+    calls = (node.created_by for node in executable.nodes)
+    added = [each for each in calls if isinstance(each, RecordedCall)]
+    for call in sorted(added, key=attrgetter("thread", "number")):
+        shape, function = shape_of_node(call), launched_by(call, model)
+        if shape is not None:
+            handle = function.handle if function is not None else 0
+            yield Launched(handle, None, call.stack, call.thread, call.number, 0, (), *shape)
+
+
+def function_before(found: Object | None, thread: int, number: int) -> Function | None:
+    """The function that a call of the thread named; None if it is none, or the handle was issued again since."""
+    made = found.created_by if found is not None else None
+    later = made is not None and made.thread == thread and made.number > number
+    return found if isinstance(found, Function) and not later else None
 
 
 def _without_done(launches: Sequence[Launched], call: Call, *, alone: bool) -> list[Launched]:
