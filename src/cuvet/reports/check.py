@@ -30,6 +30,7 @@ _MOST_UNCHECKED = 5
 """Reasons why something was not checked that are told one by one."""
 _HIDDEN = {
     "ignored": "ignored by comments",
+    "configured": "ignored by the configuration",
     "baseline": "in the baseline",
     "unchanged": "not on lines that were changed",
 }

@@ -142,6 +142,26 @@ def test_the_command_line_stands_above_the_configuration(project: Project, check
     assert [finding["site"]["frames"][0]["file"] for finding in json.loads(done.out)["findings"]] == ["a.cu"]
 
 
+def test_the_configuration_says_how_severe_a_rule_is(project: Project, check: Check) -> None:
+    project.write({"a.cu": MISTAKE, ".cuvet.toml": "[check.severity]\n'stream-*' = 'note'\nCV201 = 'warning'\n"})
+    done = check("a.cu")
+    assert (done.code, "warning[CV201]" in done.out) == (0, True), "the last that fits counts"
+    assert check("--fail-on", "warning", "a.cu").code == 1
+    project.write({".cuvet.toml": "[check.severity]\n'nothing-*' = 'note'\n"})
+    done = check("a.cu")
+    assert (done.code, done.err) == (2, "cuvet: severity: no rule is called nothing-* (see cuvet rules)\n")
+
+
+def test_the_configuration_ignores_rules_in_files(project: Project, check: Check) -> None:
+    project.write({"a.cu": MISTAKE, "tests/b.cu": MISTAKE, "tests/c.cuh": MISTAKE})
+    project.write({".cuvet.toml": "[check.per-file-ignores]\n'tests/*.cu' = ['stream-*']\n"})
+    done = check(".")
+    assert done.out.count("error[CV201]") == 2 and "tests/b.cu" not in done.out
+    assert "; not shown: 1 ignored by the configuration\n" in done.out
+    project.write({".cuvet.toml": "[check.per-file-ignores]\n'!' = ['stream-*']\n"})
+    assert check(".").err == "cuvet: per-file-ignores: '!' is not a pattern as in .gitignore\n"
+
+
 def test_the_report_in_a_file(project: Project, check: Check) -> None:
     project.write({"a.cu": MISTAKE})
     done = check("--format", "json", "--output", "report.json", "a.cu")

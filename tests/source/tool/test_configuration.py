@@ -23,6 +23,16 @@ def test_the_table_in_pyproject(project: Project) -> None:
     )
 
 
+def test_tables_of_rules_and_of_files(project: Project) -> None:
+    project.write(
+        {
+            ".cuvet.toml": "[check.severity]\n'memory-*' = 'note'\nCV201 = 'warning'\n[check.per-file-ignores]\n'*.cuh' = ['CV201']\n"
+        }
+    )
+    assert read([Path()]).severity == {"memory-*": "note", "CV201": "warning"}
+    assert read([Path()]).per_file_ignores == {"*.cuh": ("CV201",)}
+
+
 def test_the_nearest_file_with_the_table_counts(project: Project) -> None:
     project.write(
         {"pyproject.toml": "[tool.cuvet.check]\ncuda = '11.8'\n", "a/pyproject.toml": "[tool.other]\n", "a/b/c.cu": ""}
@@ -49,6 +59,12 @@ def test_the_search_ends_at_the_repository(project: Project) -> None:
         ("[check]\nselect = [1]\n", "select is a list of strings"),
         ("[check]\ncuda = 12.8\n", 'cuda is a string, as "12.8"'),
         ("[check]\ncuda = 'latest'\n", "cuda: latest is not a release of CUDA, as 12.8"),
+        ("[check]\nseverity = 'note'\n", r"severity is a table, with lines as \"memory-\*\" = \"note\""),
+        ("[check.severity]\n'memory-*' = 'fatal'\n", 'severity is a table, .* "warning"'),
+        (
+            "[check.per-file-ignores]\n'tests/' = 'CV201'\n",
+            r'per-file-ignores is a table, with lines as "tests/" = \["CV201"\]',
+        ),
         ("check = 1\n", "check is not a table"),
         ("[check\n", r"\.cuvet\.toml is not valid TOML"),
         (b"\xff", "is not valid TOML"),

@@ -6,14 +6,15 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from cuvet import CuvetError
 from cuvet.catalog import runtime
+from cuvet.findings import SEVERITIES, Severity
 from cuvet.printable import valid
 from cuvet.regular import read_whole
 from cuvet.rules import all_rules
@@ -30,6 +31,7 @@ else:
 FILES = {".cuvet.toml": ("check",), "pyproject.toml": ("tool", "cuvet", "check")}
 """The files that are looked for, in this order, and the table in each."""
 LISTS, WORDS = ("select", "ignore", "exclude"), ("baseline", "cuda")
+TABLES = ("severity", "per-file-ignores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Configuration:
     exclude: tuple[str, ...] = ()
     baseline: Path | None = None
     cuda: str | None = None
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    """By name, code or pattern of rules; of several that fit, the last counts."""
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By pattern of files as in ``.gitignore``: names, codes or patterns of rules."""
 
 
 def read(paths: Sequence[Path]) -> Configuration:
@@ -87,23 +93,38 @@ def _table(file: Path, tables: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def _configuration(directory: Path, name: str, table: dict[str, Any]) -> Configuration:
-    known = (*LISTS, *WORDS)
+    known = (*LISTS, *WORDS, *TABLES)
     where = f"{directory / name} [{'.'.join(FILES[name])}]"
     for key, value in table.items():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise CuvetError(f"{where}: unknown key {key}; {hint}")
-        if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        if key in LISTS and not _is_list(value):
             raise CuvetError(f'{where}: {key} is a list of strings, as ["{_EXAMPLES[key]}"]')
         if key in WORDS and not isinstance(value, str):
             raise CuvetError(f'{where}: {key} is a string, as "{_EXAMPLES[key]}"')
+        if key in TABLES and not (isinstance(value, dict) and all(map(_IS_VALUE[key], value.values()))):
+            raise CuvetError(f"{where}: {key} is a table, with lines as {_EXAMPLES[key]}")
     return Configuration(
         directory=directory,
         baseline=_inside(directory, table["baseline"], where) if "baseline" in table else None,
         cuda=release(table["cuda"], f"{where}: cuda") if "cuda" in table else None,
+        severity=table.get("severity", {}),
+        per_file_ignores={files: tuple(rules) for files, rules in table.get("per-file-ignores", {}).items()},
         **{key: tuple(table.get(key, ())) for key in LISTS},
     )
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _is_severity(value: object) -> bool:
+    return value in SEVERITIES
+
+
+_IS_VALUE = {"severity": _is_severity, "per-file-ignores": _is_list}
 
 
 def _inside(directory: Path, name: str, where: str) -> Path:
@@ -127,6 +148,8 @@ _EXAMPLES = {
     "exclude": "third_party/",
     "baseline": ".cuvet-baseline.json",
     "cuda": "12.8",
+    "severity": '"memory-*" = "note" (or "error", "warning")',
+    "per-file-ignores": '"tests/" = ["CV201"]',
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,10 +76,7 @@ def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None =
     """
     found = Found([], [], [])
     seen: set[tuple[int, int]] = set()
-    wrong = next((pattern for pattern in exclude if not _is_pattern(pattern)), None)
-    if wrong is not None:
-        raise CuvetError(f"exclude: {wrong!r} is not a pattern as in .gitignore")
-    always = [_Patterns(str((base or Path.cwd()).resolve()), _spec(exclude))]
+    always = [_patterns(exclude, base, "exclude")]
     for path in paths:
         try:
             mode = path.stat().st_mode
@@ -100,6 +97,20 @@ def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None =
     if not found.files and not found.broken:
         raise CuvetError(f"no source file in {' '.join(map(valid, paths))} (looked for {' '.join(SUFFIXES)})")
     return found
+
+
+def named_by(pattern: str, base: Path | None, what: str) -> Callable[[str], bool]:
+    """Whether a file, by its path, is meant by a pattern as in ``.gitignore``, relative to the directory ``base``. CuvetError, which
+    begins with ``what``, if it is no pattern."""
+    patterns = _patterns([pattern], base, what)
+    return lambda file: bool(patterns.decide(os.path.abspath(file), is_directory=False))
+
+
+def _patterns(lines: Sequence[str], base: Path | None, what: str) -> _Patterns:
+    wrong = next((line for line in lines if not _is_pattern(line)), None)
+    if wrong is not None:
+        raise CuvetError(f"{what}: {wrong!r} is not a pattern as in .gitignore")
+    return _Patterns(str((base or Path.cwd()).resolve()), _spec(lines))
 
 
 def repository(start: Path) -> Path | None:

@@ -42,7 +42,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``hidden`` are counts of findings that are not shown: ``ignored`` by comments, in the ``baseline``, on ``unchanged`` lines.
+    """``hidden`` are counts of findings that are not shown: ``ignored`` by comments or as ``configured``, in the
+    ``baseline``, on ``unchanged`` lines.
 
     ``stats`` are sums over the files: ``files``, ``lines``, ``functions`` (with CUDA), ``calls``, ``paths``, ``bytes``;
     and ``fixed``, the edits that ``--fix`` made.

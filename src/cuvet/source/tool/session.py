@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 import cuvet
 from cuvet import CuvetError
-from cuvet.findings import SEVERITIES, Finding, Tool
+from cuvet.findings import SEVERITIES, Finding, Severity, Tool
 from cuvet.printable import valid
 from cuvet.rules import rule_called, rule_names
 from cuvet.rules.examples import invalid, sources
@@ -55,16 +57,21 @@ class Plan:
     baseline: Path | None
     known: frozenset[str]
     changes: Changes | None
+    severities: Mapping[str, Severity]
+    """By name of a rule, where the configuration says another than the rule."""
+    exempt: Sequence[tuple[Callable[[str], bool], frozenset[str]]]
+    """Which files the configuration takes which rules back in, by name."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """``wanted`` are the findings of rules that were selected, without the ``ignored`` ones, which are counted."""
+    """``wanted`` are the findings of rules that were selected, without the ``ignored`` ones, which are counted: by comments, or by the
+    configuration."""
 
     wanted: list[CheckFinding]
     unused_ignores: list[Ignore]
     checked: list[Checked]
-    ignored: int
+    ignored: Counter[str]
 
 
 def plan(request: Request) -> Plan:
@@ -85,6 +92,18 @@ def plan(request: Request) -> Plan:
         baseline=chosen,
         known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
         changes=changes.since(request.diff, repository) if request.diff is not None else None,
+        severities={
+            name: severity
+            for rules, severity in project.severity.items()
+            for name in configuration.rules_named([rules], "severity")
+        },
+        exempt=[
+            (
+                files.named_by(pattern, project.directory, "per-file-ignores"),
+                configuration.rules_named(rules, "per-file-ignores"),
+            )
+            for pattern, rules in project.per_file_ignores.items()
+        ],
     )
 
 
@@ -110,16 +129,29 @@ def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outco
     findings = [*(finding for result in results for finding in result.findings), *check_project(results)]
     ignores = {each.file.name: each.ignores for each in checked if each.ignores}
     kept: list[Finding] = []
-    ignored = 0
+    ignored: Counter[str] = Counter()
     used: set[Use] = set()
     for finding in findings:
         if finding.name in todo.selected:
             by = _ignored_by(finding, ignores)
             used.update(by)
-            ignored += bool(by)
-            if not by:
-                kept.append(finding)
+            if by:
+                ignored["ignored"] += 1
+            elif _is_exempt(finding, todo):
+                ignored["configured"] += 1
+            else:
+                kept.append(_as_severe(finding, todo))
     return Outcome(fingerprinted(kept, todo.root), list(_unused(checked, used, todo)), checked, ignored)
+
+
+def _is_exempt(finding: Finding, todo: Plan) -> bool:
+    file = place(finding).file or ""
+    return any(finding.name in rules and is_meant(file) for is_meant, rules in todo.exempt)
+
+
+def _as_severe(finding: Finding, todo: Plan) -> Finding:
+    severity = todo.severities.get(finding.name, finding.severity)
+    return finding if severity == finding.severity else msgspec.structs.replace(finding, severity=severity)
 
 
 Use = tuple[str, IgnoreComment, str]
@@ -186,7 +218,7 @@ def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
 def report(todo: Plan, outcome: Outcome, fixed: int = 0) -> CheckReport:
     """What is left when the baseline and the unchanged lines are taken out, errors first."""
     shown = [finding for finding in outcome.wanted if finding.fingerprint not in todo.known]
-    hidden = Counter({"ignored": outcome.ignored, "baseline": len(outcome.wanted) - len(shown)})
+    hidden = outcome.ignored + Counter({"baseline": len(outcome.wanted) - len(shown)})
     unused = outcome.unused_ignores
     if todo.changes is not None:
         before, changed = len(shown), todo.changes
