@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import arguments, reports
+from cuvet import CuvetError, arguments, reports
 from cuvet.reports import verdict
 
 if TYPE_CHECKING:
@@ -24,17 +25,24 @@ EPILOG = """examples:
   cuvet check --baseline known.json --write-baseline . then report only what is new:
   cuvet check --baseline known.json .
   cuvet check --fix kernels.cu
+  cuvet check --stats src/                             how many findings of each rule
+  cuvet check --stdin-filename src/a.cu - < a.cu       the source comes by standard input
 
 exit codes: 0 no finding of severity error; 1 there is one, or one that --fail-on names (--error-exitcode chooses another number);
 2 a file could not be read, the report cannot be written, or a mistake in the use of cuvet
 """
 
 UNREADABLE = 2
+STDIN = Path("-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=arguments.path, help="source file, or directory with those below it"
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=arguments.path,
+        help="source file, directory with those below it, or - for standard input",
     )
     reports.add_arguments(parser, NAME)
     parser.add_argument(
@@ -50,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
     parser.add_argument("--diff", metavar="REV", help="report only findings on lines changed since git revision REV")
+    parser.add_argument("--stats", action="store_true", help="count the findings of each rule instead of showing them")
+    parser.add_argument(
+        "--stdin-filename",
+        metavar="FILE",
+        type=arguments.path,
+        help="the file that standard input stands for, which says the language and the configuration (default: stdin.cu)",
+    )
     parser.add_argument("--fix", action="store_true", help="edit the files where a fix is mechanical and safe")
     parser.add_argument(
         "--cuda", metavar="VERSION", help="release of CUDA that the code is for, for example 12.8 (default: newest)"
@@ -65,9 +80,12 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.reports import check
     from cuvet.source.tool import baseline, configuration, session
 
+    if args.stats and args.format != "terminal":
+        raise CuvetError("--stats is for --format terminal: the other forms have every finding")
     todo = session.plan(
         session.Request(
-            paths=tuple(args.paths),
+            paths=tuple(path for path in args.paths if path != STDIN),
+            texts=_texts(args),
             select=tuple(args.select),
             ignore=tuple(args.ignore),
             baseline=args.baseline,
@@ -86,8 +104,21 @@ def run(args: argparse.Namespace) -> int:
     if args.write_baseline and todo.baseline:
         baseline.write(todo.baseline, outcome.wanted, todo.root)
     report = session.report(todo, outcome, fixed)
-    reports.write(check.document(report), args)
+    reports.write(check.document(report, stats=args.stats), args)
     return _exit_code_of(report, args)
+
+
+def _texts(args: argparse.Namespace) -> dict[Path, bytes]:
+    """Standard input, if it is to be checked, by the file that it stands for."""
+    if STDIN not in args.paths:
+        if args.stdin_filename is not None:
+            raise CuvetError("--stdin-filename needs - among the paths")
+        return {}
+    if args.fix:
+        raise CuvetError("--fix cannot edit standard input")
+    from cuvet.source.tool.workers import MOST_BYTES
+
+    return {args.stdin_filename or Path("stdin.cu"): sys.stdin.buffer.read(MOST_BYTES + 1)}
 
 
 def _exit_code_of(report: CheckReport, args: argparse.Namespace) -> int:

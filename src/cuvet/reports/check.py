@@ -36,9 +36,10 @@ _HIDDEN = {
 }
 
 
-def document(report: CheckReport) -> Document:
-    """The report, for any format of ``cuvet check``."""
-    return Document(report, lambda out, color: render(report, console(out, color)))
+def document(report: CheckReport, *, stats: bool = False) -> Document:
+    """The report, for any format of ``cuvet check``; with ``stats``, people see how many findings each rule has."""
+    show_it = count if stats else render
+    return Document(report, lambda out, color: show_it(report, console(out, color)))
 
 
 def render(report: CheckReport, output: Console, *, concise: bool = False) -> None:
@@ -54,6 +55,24 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
             show(output, "")
     for sentence in more:
         line(output, Text("not shown", STYLES["note"]).append(f": {printable(sentence)}", "default not bold"))
+    _about_the_run(report, output)
+
+
+def count(report: CheckReport, output: Console) -> None:
+    """A line for each rule, with the most findings first; then what is to be said of the run."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for finding in report.findings:
+        found.setdefault((finding.severity, finding.rule, finding.name), []).append(place(finding).file or "?")
+    longest = max((len(name) for _, _, name in found), default=0)
+    for (severity, rule, name), files in sorted(found.items(), key=lambda each: -len(each[1])):
+        row = Text(f"{len(files):>7,}  {rule}  ").append(f"{severity:<8}", style=STYLES[severity])
+        show(output, row.append(f" {name:<{longest}}  in {counted(len(set(files)), 'file')}", style="default"))
+    _about_the_run(report, output)
+    lines, paths = (report.stats.get(name, 0) for name in ("lines", "paths"))
+    line(output, f"{counted(lines, 'line')} read, {counted(paths, 'path')} through functions followed")
+
+
+def _about_the_run(report: CheckReport, output: Console) -> None:
     for ignore in report.unused_ignores:
         show(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
     for unread in report.unread:

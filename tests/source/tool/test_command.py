@@ -142,6 +142,62 @@ def test_the_command_line_stands_above_the_configuration(project: Project, check
     assert [finding["site"]["frames"][0]["file"] for finding in json.loads(done.out)["findings"]] == ["a.cu"]
 
 
+def test_findings_are_counted_by_rule(project: Project, check: Check) -> None:
+    project.write(
+        {"a.cu": MISTAKE + MISTAKE.replace("drain", "again"), "b.cu": MISTAKE.replace("Synchronize", "Destroy")}
+    )
+    done = check("--stats", ".")
+    assert done.code == 1
+    assert done.out == (
+        "      2  CV201  error    stream-use-after-destroy  in 1 file\n"
+        "      1  CV202  error    stream-destroy-twice      in 1 file\n"
+        "3 errors, 0 warnings in 2 files (3 functions with CUDA)\n"
+        "20 lines read, 3 paths through functions followed\n"
+    )
+    assert check("--stats", "--format", "json", ".").err == (
+        "cuvet: --stats is for --format terminal: the other forms have every finding\n"
+    )
+
+
+def given(text: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cuvet", "check", *arguments]
+    return subprocess.run(command, cwd=cwd, input=text, capture_output=True, text=True, check=False)
+
+
+def test_standard_input_stands_for_a_file(project: Project) -> None:
+    project.write({"src/a.cu": CORRECT, ".cuvet.toml": "[check.per-file-ignores]\n'*.py' = ['stream-*']\n"})
+    done = given(MISTAKE, "--stdin-filename", "src/a.cu", "src", "-", cwd=project.root)
+    assert done.returncode == 1
+    assert (
+        "--> src/a.cu:5:33 in drain\n" in done.stdout
+        and "5 |     CHECK(cudaStreamSynchronize(stream));\n" in done.stdout
+    )
+    assert done.stdout.endswith("1 error, 0 warnings in 1 file (1 function with CUDA)\n")
+    assert given(CORRECT, "-", cwd=project.root).stdout == "0 errors, 0 warnings in 1 file (1 function with CUDA)\n"
+    assert "--> stdin.cu:5:33" in given(MISTAKE, "-", cwd=project.root).stdout
+    assert given(MISTAKE, "--stdin-filename", "new/b.py", "-", cwd=project.root).returncode == 0, "that is no Python"
+
+
+def test_the_text_of_standard_input_is_in_no_cache_for_the_file(project: Project) -> None:
+    project.write({"a.cu": CORRECT})
+    assert given(MISTAKE, "--stdin-filename", "a.cu", "-", cwd=project.root).returncode == 1
+    assert given("", "a.cu", cwd=project.root).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fix", "-"), "--fix cannot edit standard input"),
+        (("--stdin-filename", "a.cu", "."), "--stdin-filename needs - among the paths"),
+        (("--stdin-filename", "a.txt", "-"), "a.txt is not a kind of source file that cuvet check reads"),
+    ],
+)
+def test_what_standard_input_cannot_be(project: Project, arguments: tuple[str, ...], message: str) -> None:
+    project.write({"a.cu": CORRECT})
+    done = given(MISTAKE, *arguments, cwd=project.root)
+    assert (done.returncode, done.stderr) == (2, f"cuvet: {message}\n")
+
+
 def test_the_configuration_says_how_severe_a_rule_is(project: Project, check: Check) -> None:
     project.write({"a.cu": MISTAKE, ".cuvet.toml": "[check.severity]\n'stream-*' = 'note'\nCV201 = 'warning'\n"})
     done = check("a.cu")

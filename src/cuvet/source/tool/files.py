@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +27,13 @@ SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """``name`` is ``path`` as reports write it: relative to the working directory if it is below it, and always valid."""
+    """``name`` is ``path`` as reports write it: relative to the working directory if it is below it, and always valid. ``text`` stands
+    for what the file holds, if there is one: an editor has it, or it came by standard input."""
 
     name: str
     path: Path
     status: Status | None = None
+    text: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -69,13 +72,25 @@ def _status(path: Path) -> Status | None:
         return None  # reading it says why
 
 
-def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None = None) -> Found:
-    """The files to check. A file named by ``paths`` is checked whatever patterns say.
+def find(
+    paths: Sequence[Path],
+    exclude: Sequence[str] = (),
+    base: Path | None = None,
+    texts: Mapping[Path, bytes] | None = None,
+) -> Found:
+    """The files to check. A file named by ``paths`` is checked whatever patterns say, and so is one of ``texts``, with its text.
 
-    ``exclude`` are patterns as in ``.gitignore``, relative to the directory ``base``. CuvetError if a path does not exist.
+    ``exclude`` are patterns as in ``.gitignore``, relative to the directory ``base``. CuvetError if a path does not exist, or a text is
+    in no language that is read.
     """
     found = Found([], [], [])
     seen: set[tuple[int, int]] = set()
+    for path, text in (texts or {}).items():
+        if path.suffix.lower() not in SUFFIXES:
+            raise CuvetError(f"{valid(path)} is not a kind of source file that cuvet check reads")
+        found.files.append(File(_shown(path), path, None, text))
+        with suppress(OSError):
+            seen.add(_identity(path.stat()))
     always = [_patterns(exclude, base, "exclude")]
     for path in paths:
         try:
@@ -125,10 +140,14 @@ def _add(path: Path, seen: set[tuple[int, int]], found: Found) -> None:
     except OSError as error:  # a link to nothing, or to itself
         found.skipped.append((valid(path), error.strerror or str(error)))
         return
-    key = (status.st_dev, status.st_ino)
+    key = _identity(status)
     if key not in seen and stat.S_ISREG(status.st_mode):
         seen.add(key)
         found.files.append(File(_shown(path), path, status_of(status)))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _shown(path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from cuvet.source.tool.cache import Cache
 from cuvet.source.tool.changes import Changes
 from cuvet.source.tool.fingerprints import fingerprinted, place
 from cuvet.source.tool.ignores import IgnoreComment, mistakes
-from cuvet.source.tool.lines import lines_of
+from cuvet.source.tool.lines import hold
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
 from cuvet.source.tool.workers import Checked, Job, check_files, check_linked, processors
 
@@ -43,6 +43,8 @@ class Request:
     cuda: str | None = None
     processes: int | None = None
     cached: bool = True
+    texts: Mapping[Path, bytes] = field(default_factory=dict)
+    """What is to be checked instead of what these files hold; they need not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,14 @@ class Outcome:
 
 def plan(request: Request) -> Plan:
     """CuvetError for what cannot be done, before anything is checked."""
-    project = configuration.read(request.paths)
-    start = configuration.common_directory(request.paths)
+    every = (*request.paths, *request.texts)
+    project = configuration.read(every)
+    start = configuration.common_directory(every)
     repository = files.repository(start)
     chosen = request.baseline or project.baseline
     if request.write_baseline and chosen is None:
         raise CuvetError("--write-baseline needs --baseline FILE, or baseline in the configuration")
-    found = files.find(request.paths, project.exclude, project.directory)
+    found = files.find(request.paths, project.exclude, project.directory, request.texts)
     return Plan(
         root=repository or project.directory or start,
         found=found,
@@ -119,7 +122,7 @@ def _selected(request: Request, project: configuration.Configuration) -> frozens
 
 def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outcome:
     """Check the files, and take out what comments ignore. ``tell`` is told how many more files are done."""
-    lines_of.cache_clear()
+    hold({Path(file.name): file.text for file in todo.found.files if file.text is not None})
     checked = check_files(todo.found.files, todo.job, todo.processes, tell)
     if todo.job.cached:
         Cache(todo.job.options).prune()

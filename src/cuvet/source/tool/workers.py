@@ -18,7 +18,7 @@ from types import FrameType
 from cuvet import CuvetError
 from cuvet.regular import open_regular
 from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, Summaries, check_source
-from cuvet.source.tool.cache import Cache, Seen, settled, status_of
+from cuvet.source.tool.cache import Cache, Seen, Status, settled, status_of
 from cuvet.source.tool.files import File
 from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
 
@@ -199,20 +199,19 @@ def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
 def check_one(file: File, job: Job) -> Checked:
     """Read and check a file, or take its result from the cache. CuvetError if a parser is not installed."""
     try:
-        with os.fdopen(open_regular(file.path), "rb") as source:
-            status = status_of(os.fstat(source.fileno()))
-            text = source.read(MOST_BYTES + 1)  # it may grow
-        if len(text) > MOST_BYTES:
-            return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
+        text, status = _read(file)
     except OSError as error:
         return _failed(file, error.strerror or str(error))
+    if len(text) > MOST_BYTES:
+        return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
     if b"\0" in text[:_HEAD_BYTES]:
         return _not_checked(file, text, "it is no text, or not in UTF-8")
     try:
         with _limited(job.seconds):
             key, result = _result(file, text, job)
             ignores = ignore_comments(text, language(file))
-        seen = Seen(status, key, result.stats, ignores) if job.cached and settled(status) else None
+        lasts = job.cached and status is not None and settled(status)
+        seen = Seen(status, key, result.stats, ignores) if lasts and status else None
         return Checked(file, result, ignores, seen=seen)
     except _TakesTooLong:
         return _not_checked(file, text, f"it takes more than {job.seconds:g} s")
@@ -228,6 +227,13 @@ def check_one(file: File, job: Job) -> Checked:
         return _failed(
             file, f"cuvet failed on it; please report this: {what} ({Path(where.filename).name}:{where.lineno})"
         )
+
+
+def _read(file: File) -> tuple[bytes, Status | None]:
+    if file.text is not None:
+        return file.text, None
+    with os.fdopen(open_regular(file.path), "rb") as source:
+        return source.read(MOST_BYTES + 1), status_of(os.fstat(source.fileno()))
 
 
 def _result(file: File, text: bytes, job: Job) -> tuple[str, FileResult]:
@@ -284,7 +290,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _size(file: File) -> int:
-    return file.status[2] if file.status else 0
+    return file.status[2] if file.status else len(file.text or b"")
 
 
 def _chunks(files: Sequence[File]) -> Iterator[list[File]]:
