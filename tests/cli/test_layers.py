@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src/cuvet"
-NOT_BELOW = ("analysis", "commands", "launch", "reports")
+NOT_BELOW = ("analysis", "commands", "editor", "launch", "reports")
 """What shows and starts; nothing below imports it."""
 BELOW = ("catalog", "conformance", "device", "doctor", "image", "knowledge", "model", "recording", "rules", "source")
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cuvet.findings import Frame
+from cuvet.findings import Finding, Frame, Step
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
@@ -140,21 +140,21 @@ def _arrow(frame: Frame) -> Text:
     return Text("  --> ", style=_PLACE).append(_position(frame) + where)
 
 
-def _path(finding: CheckFinding) -> Iterator[tuple[Frame, str, str]]:
-    """How the place is reached: the steps, or without them where the objects were created and destroyed."""
+def steps(finding: Finding) -> Iterator[Step]:
+    """How the place is reached: the path, or without one where the objects were created and destroyed."""
     if finding.path:
-        yield from ((step.frame, step.text, _STEP) for step in finding.path)
+        yield from finding.path
         return
     for it in finding.objects:
         for site, what in ((it.created, "created"), (it.destroyed, "destroyed")):
             if site is not None and site.frames:
-                yield site.frames[0], f"{it.name} is {what} here", _STEP
+                yield Step(frame=site.frames[0], text=f"{it.name} is {what} here")
 
 
 def _rows(finding: CheckFinding) -> list[tuple[Frame, str, str]]:
     """The path with the finding's place in it: the step that is there, else the last on its line, else a row at the end."""
     site, style = place(finding), STYLES[finding.severity]
-    rows = list(_path(finding))
+    rows = [(step.frame, step.text, _STEP) for step in steps(finding)]
     on_line = [i for i, (frame, _, _) in enumerate(rows) if _same_line(frame, site)]
     there = [i for i in on_line if rows[i][0].column == site.column]
     index = (there or on_line or [len(rows)])[-1]

@@ -50,9 +50,19 @@ def fix(findings: Iterable[Finding], every: Iterable[Finding]) -> int:
 
 
 def _fix_file(path: Path, findings: Sequence[Finding], every: Sequence[Finding]) -> int:
-    if SUFFIXES.get(path.suffix.lower()) != "c++" or not path.is_file():
+    if not path.is_file():
         return 0  # a name that is no text does not lead back to its file
     text = path.read_bytes()
+    edits, fixed = edits_in(path, text, findings, every)
+    if fixed:
+        _replace(path, apply(text, edits))
+    return fixed
+
+
+def edits_in(path: Path, text: bytes, findings: Sequence[Finding], every: Sequence[Finding]) -> tuple[list[Edit], int]:
+    """Edits of a file that fix ``findings``, and how many of them these fix. ``every`` are all that the file has."""
+    if SUFFIXES.get(path.suffix.lower()) != "c++":
+        return [], 0
     code = Code(path, text)
     checks = Checks(code, _called_wrong(every, code))
     edits: list[Edit] = []
@@ -62,11 +72,9 @@ def _fix_file(path: Path, findings: Sequence[Finding], every: Sequence[Finding])
         if more and not _overlap([*edits, *more]):
             edits += more
             fixed += 1
-    changed = apply(text, edits)
-    if not edits or (Code(path, changed).root.has_error and not code.root.has_error):
-        return 0
-    _replace(path, changed)
-    return fixed
+    if not edits or (Code(path, apply(text, edits)).root.has_error and not code.root.has_error):
+        return [], 0
+    return edits, fixed
 
 
 def edits_for(finding: Finding, code: Code, checks: Checks) -> list[Edit]:
