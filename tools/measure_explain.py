@@ -64,6 +64,10 @@ def rows(part: str) -> list[dict[str, Any]]:
     return found
 
 
+UNKNOWN = ("everyday", "calibration", "everyday_more")
+"""Parts of messages that explain should admit not to know."""
+
+
 def measured(row: dict[str, Any]) -> bool:
     return hashlib.sha256(row["url"].encode()).digest()[0] % 2 == 0
 
@@ -107,7 +111,7 @@ def repository(url: str) -> str:
 def figures(part: str) -> Iterator[str]:
     """Lines: of everyday messages how many are admitted, of cases how many have their cause first and among the first three."""
     found = answers(part)
-    if part in ("everyday", "calibration"):
+    if part in UNKNOWN:
         admitted = sum(not one.told for one in found)
         right = sum("bad_alloc" in one.row["shown"] and one.told[:1] == ("host-memory-exhausted",) for one in found)
         yield f"{part}: {len(found)} messages; said not to be known {share(admitted, found)}; std::bad_alloc rightly explained {right}"
@@ -140,7 +144,7 @@ def share(count: int, of: list[Answer]) -> str:
 
 def failures(part: str) -> Iterator[str]:
     for one in answers(part):
-        if part in ("everyday", "calibration"):
+        if part in UNKNOWN:
             if one.told:
                 yield f"  {one.row['url']}: {', '.join(one.told)}"
         elif one.place(one.right) != 1:
@@ -149,7 +153,7 @@ def failures(part: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", metavar="PART", nargs="+", help="learn, try, sealed, everyday or calibration")
+    parser.add_argument("parts", metavar="PART", nargs="+", help="learn, try, fresh, extra, later, check, sealed, everyday, everyday_more or calibration")
     parser.add_argument("--families", action="store_true", help="also by the topic of the cases")
     parser.add_argument("--failures", action="store_true", help="also the cases whose cause is not first, by address")
     args = parser.parse_args()
