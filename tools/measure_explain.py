@@ -153,7 +153,7 @@ def failures(part: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", metavar="PART", nargs="+", help="learn, try, fresh, extra, later, check, sealed, everyday, everyday_more or calibration")
+    parser.add_argument("parts", metavar="PART", nargs="+", help="a file of the ground, or calibration")
     parser.add_argument("--families", action="store_true", help="also by the topic of the cases")
     parser.add_argument("--failures", action="store_true", help="also the cases whose cause is not first, by address")
     args = parser.parse_args()

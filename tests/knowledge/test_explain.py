@@ -246,6 +246,19 @@ def test_numbers_of_libraries_name_their_release(number: str, line: str, capsys:
     assert line in capsys.readouterr().out.splitlines()[0]
 
 
+@pytest.mark.parametrize("words", ["Segmentation fault", "step 1\nSegmentation fault (core dumped)\n"])
+def test_a_signal_alone_tells_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", words]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("SIGSEGV: signal 11; a signal alone tells no cause: the lines before it are needed; what would tell:")
+    assert "check: cuvet run -- PROGRAM" in out
+
+
+@pytest.mark.parametrize("words", ["Segmentation fault in cudaEventRecord", "SIGSEGV", "139"])
+def test_a_signal_with_a_function_or_looked_up_has_causes(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(capsys, words).causes
+
+
 LOG = """\
 loading checkpoint
 Traceback (most recent call last):

@@ -118,7 +118,7 @@ def explain_text(
     meant = errors if number is None else errors[:1]
     shown = "" if number is not None or named(text.strip()) else text
     matches = rank(meant, calls_in(text), shown, cases) if errors or (number is None and api is None) else []
-    return _explanation(text, errors, matches, everything) if errors or matches else None
+    return _explanation(text, errors, matches, everything, looked_up=not shown) if errors or matches else None
 
 
 def explain_log(
@@ -147,8 +147,11 @@ def meaning(error: Error) -> Meaning | None:
     return None
 
 
-def _explanation(asked: str, errors: Sequence[Error], matches: list[Match], everything: bool) -> Explanation:
-    is_known = known(matches, errors)
+def _explanation(
+    asked: str, errors: Sequence[Error], matches: list[Match], everything: bool, looked_up: bool = False
+) -> Explanation:
+    """``looked_up``: an error was asked for by its name or number, with no text around it."""
+    is_known = known(matches, errors) or bool(looked_up and errors)
     told = matches if everything else likely(matches) if is_known else []
     return Explanation(
         tool=Tool(version=cuvet.__version__),

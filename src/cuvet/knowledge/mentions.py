@@ -152,7 +152,7 @@ _NAME = re.compile(
 )
 _LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;)]|:(?!\d))", re.I)
 _CODED = re.compile(
-    rf"(?:\b(?:error|code|failure|status|result|returned|returning|return value|err|rc"
+    rf"(?:\b(?<!exit )(?:error|code|failure|status|result|returned|returning|return value|err|rc"
     rf"|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,4}}?"
     rf"|\[(?=\d+\] call to)|unknown error \(|\b(?-i:cuda|cu)(?-i:[A-Z])\w+(?:\(.{{0,40}}\))? failed ?[:=] ?){INTEGER}",
     re.I,

@@ -12,7 +12,7 @@ The score of a cause is a sum (``Weights``):
 
 What speaks against a cause (``Signs``) takes it out, whatever speaks for it. A cause for which only a function speaks counts only if no
 error was seen: most functions are named with errors that have other causes. Without an error, the first cause must score ``LEAST``: below
-that, the text is not known. ``tools/fit_explain.py`` shows how the weights were chosen.
+that, the text is not known; nor is it if it shows a signal and nothing else. ``tools/fit_explain.py`` shows how the weights were chosen.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ _REPORTING = frozenset(
     ("GetLastError", "PeekAtLastError", "DeviceSynchronize", "StreamSynchronize", "CtxSynchronize", "EventSynchronize")
 )
 """Functions that report what another did."""
+
+_OF_SIGNAL = re.compile(r"\W*(SIG[A-Z]+|seg(mentation )?fault|bus error|access violation|core dumped)\W*", re.I)
+"""Signs that say no more than that a process died of a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,14 @@ def ordered(found: Iterable[Match]) -> list[Match]:
 
 
 def known(matches: Sequence[Match], errors: Sequence[Error]) -> bool:
-    """Whether the text is known: it has an error, or enough speaks for the first cause."""
-    return bool(errors or (matches and matches[0].score >= LEAST))
+    """Whether the text is known: it has an error, or enough speaks for the first cause. That a process died of a signal says nothing by
+    itself: more than the signal has to speak for the cause."""
+    if _of_cuda(errors):
+        return True
+    if not matches:
+        return False
+    beyond = any(not _OF_SIGNAL.fullmatch(sign) for sign in matches[0].signs)
+    return beyond if errors else matches[0].score >= LEAST
 
 
 def likely(ranked: list[Match], within: int = MUCH_LESS) -> list[Match]:
