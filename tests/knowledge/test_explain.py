@@ -250,7 +250,9 @@ def test_numbers_of_libraries_name_their_release(number: str, line: str, capsys:
 def test_a_signal_alone_tells_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", words]) == 2
     out = capsys.readouterr().out
-    assert out.startswith("SIGSEGV: signal 11; a signal alone tells no cause: the lines before it are needed; what would tell:")
+    assert out.startswith(
+        "SIGSEGV: signal 11; a signal alone tells no cause: the lines before it are needed; what would tell:"
+    )
     assert "check: cuvet run -- PROGRAM" in out
 
 

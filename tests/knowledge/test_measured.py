@@ -18,7 +18,10 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
 
 
-@pytest.mark.parametrize("part", ["later", "everyday"])
+HELD_OUT = ("later", "check", "everyday", "everyday_more")
+
+
+@pytest.mark.parametrize("part", HELD_OUT)
 def test_the_figures_are_those_of_the_page(part: str) -> None:
     import measure_explain
 
@@ -37,7 +40,7 @@ def test_nothing_was_learned_from_what_measures() -> None:
     import measure_explain
     from cuvet.knowledge.cases import known_cases
 
-    held_out = {row["url"] for part in ("later", "everyday") for row in measure_explain.rows(part)}
+    held_out = {row["url"] for part in HELD_OUT for row in measure_explain.rows(part)}
     assert not held_out & {case.url for case in known_cases().cases}
 
 

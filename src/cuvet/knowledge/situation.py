@@ -17,7 +17,8 @@ _STAGES = {
     r"|ptxas (fatal|error)|nvlink (fatal|error)|undefined reference|\.(cuh?|hpp|cpp|h)\(\d+\): (fatal |catastrophic )?error"
     r"|\.(cuh?|hpp|cc|cpp|h):\d+:\d+: (fatal )?error|#error|make(\[\d+\])?: \*\*\*|failed building wheel"
     r"|ninja: build stopped|nvcc: not found|\bbuilding nvcc|error msb\d+"
-    r"|identifier .?\w+.? is undefined|was not declared in this scope|undeclared identifier|unsupported gnu version|\blnk\d{4}\b|relocation truncated",
+    r"|identifier .?\w+.? is undefined|was not declared in this scope|undeclared identifier"
+    r"|unsupported gnu version|\blnk\d{4}\b|relocation truncated",
     "machine": r"nvidia-smi has failed|\bnvrm:|\bdkms\b|\bmodprobe|\binsmod|kernel module|nvidia\.ko|secure boot|\bnvml\b"
     r"|no devices were found",
     "container": r"\bdocker: |error response from daemon|\boci runtime|nvidia-container-(cli|runtime)|\bpodman\b|\bcdi\b|containerd",

@@ -59,7 +59,9 @@ def render(found: Explanation, output: Console, *, everything: bool = False) -> 
 def _verdict(found: Explanation, output: Console) -> None:
     """``line 4: CUDA_ERROR_NO_DEVICE; likely cause: There is a GPU, but the program sees none (device-none-visible)``."""
     if not found.known:
-        unknown = "a signal alone tells no cause: the lines before it are needed" if found.errors else "not known to cuvet"
+        unknown = (
+            "a signal alone tells no cause: the lines before it are needed" if found.errors else "not known to cuvet"
+        )
         parts = [f"{error.names[0]}: {_numbers(error)}" for error in found.errors[:1]]
         verdict = "; ".join([*parts, unknown, *(["what would tell:"] if found.checks else [])])
         show(output, Text(printable(verdict), style="bold"))
