@@ -137,7 +137,7 @@ class Rows:
 def rows(call: Call) -> Iterator[Rows]:
     """The rows of linear memory that a pitched copy or set touches. None for a set of one row, which does not use its pitch."""
     if call.name in SETS and "dstPitch" in call.entry_point.index:
-        row, count = call.arg("Width") * _element(call), call.arg("Height")
+        row, count = call.arg("Width") * _element(call.entry_point), call.arg("Height")
         if row and count > 1:
             yield Rows(call.entry_point.index["dstPitch"], "", row, count, call.arg("dstPitch"))
     argument, members = _pitched(call)
@@ -200,10 +200,13 @@ def _reader(entry_point: EntryPoint) -> Callable[[Call], Iterable[Access]] | Non
     return None if any(name in entry_point.index for name in _DESCRIBE) else _copy
 
 
-def _set(call: Call) -> Iterator[Access]:
-    argument, address, element = call.entry_point.index["dstDevice"], call.arg("dstDevice"), _element(call)
-    if "N" in call.entry_point.index:
-        return _set_rows(argument, address, call.arg("N") * element, 1, 0)
+def _set(call: Call) -> Iterable[Access]:
+    index, args, element = call.entry_point.index, call.args, _element(call.entry_point)
+    argument = index["dstDevice"]
+    address = args[argument]
+    if "N" in index:
+        row = args[index["N"]] * element
+        return (Access(argument, address, row, "device", True, "set", _bytes(row)),)
     return _set_rows(argument, address, call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch"))
 
 
@@ -226,9 +229,10 @@ def _set_rows(argument: int, address: int, row: int, rows: int, pitch: int) -> I
     yield Access(argument, address, (rows - 1) * pitch + row, "device", True, "set", shape, row, pitch)
 
 
-def _element(call: Call) -> int:
+@cache
+def _element(entry_point: EntryPoint) -> int:
     """Bytes of each element that a set writes."""
-    return int(call.name.removesuffix("Async").removeprefix("cuMemsetD2D").removeprefix("cuMemsetD")) // 8
+    return int(entry_point.name.removesuffix("Async").removeprefix("cuMemsetD2D").removeprefix("cuMemsetD")) // 8
 
 
 def _write(call: Call) -> Iterator[Access]:

@@ -65,7 +65,7 @@ class Rules(NamedTuple):
 class Judged:
     """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; of both, those that
     can fire when the call succeeds, of the latter those that need not say the same of calls that are alike; the roles that name
-    objects. Rules that fire only when the same holds are together."""
+    objects. Rules that fire only when the same holds are together. ``others`` are ``rules`` themselves where they are no fewer."""
 
     rules: Rules
     others: Rules
@@ -131,21 +131,26 @@ class Model(ModelView):
 
     def violations(self, call: Call, *, succeeded: bool = False) -> list[Violation]:
         """What the rules say about ``call`` in this state; if it ``succeeded``, without what is about failures. Changes nothing."""
-        judged, calm = _judged(call.entry_point), succeeded and not self.live_captures
-        if calm and call.like in self._alike.silent:
-            return self._broken(judged.others_of_each, call)
-        every = judged.rules_of_success if succeeded else judged.rules
-        others = judged.others_of_success if succeeded else judged.others
-        rules = others if others != every and self._all_alive(call, judged) else every
-        found = self._broken(rules, call)
-        if calm and rules is others and not found:
-            self._alike.keep(self._alike.silent, call, None)
+        found = self._violations(call, succeeded, self._is_calm(call))
         return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
 
-    def _broken(self, rules: Rules, call: Call) -> list[Violation]:
+    def _violations(self, call: Call, succeeded: bool, usual: bool) -> list[Violation]:
+        """``usual``: it is certain that nothing unusual holds. What calls of libraries are said to break in the driver's words."""
+        judged, quiet = _judged(call.entry_point), succeeded and not self.live_captures
+        if quiet and call.like in self._alike.silent:
+            return self._broken(judged.others_of_each, call, usual)
+        every = judged.rules_of_success if succeeded else judged.rules
+        others = judged.others_of_success if succeeded else judged.others
+        rules = others if others is not every and self._all_alive(call, judged) else every
+        found = self._broken(rules, call, usual)
+        if quiet and rules is not every and not found:
+            self._alike.keep(self._alike.silent, call, None)
+        return found
+
+    def _broken(self, rules: Rules, call: Call, usual: bool) -> list[Violation]:
         found = [
             violation
-            for occasion, several in (rules.usual if self._is_calm(call) or is_usual(call, self) else rules.every)
+            for occasion, several in (rules.usual if usual or is_usual(call, self) else rules.every)
             if occasion is None or occasion(call, self)
             for rule in several
             for violation in rule.check(call, self)
@@ -171,16 +176,17 @@ class Model(ModelView):
 
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
-        violations = self.violations(call)
+        calm = self._is_calm(call)
+        violations = self._violations(call, False, calm)
         if call.entry_point.api != "driver":
-            return self._predict_library(call, violations)
-        given = None if self._is_calm(call) else statuses.of_process(self, call) or statuses.of_context(self, call)
-        decisive = precedence.decisive(call.name, violations, given and given[0]) if violations else ()
+            return self._predict_library(call, [library.of_library(each) for each in violations])
+        given = None if calm else statuses.of_process(self, call) or statuses.of_context(self, call)
         if given is None and not violations:
-            likely = statuses.of_legal_call(self, call) + statuses.of_late_fault(self, call)
-            if len(likely) > 1:
-                likely = tuple(dict.fromkeys(likely))
+            likely = statuses.of_legal_call(self, call)
+            if self.freed_twice_in or self.endangered:
+                likely = tuple(dict.fromkeys(likely + statuses.of_late_fault(self, call)))
             return Prediction(likely, False, (), statuses.outputs(self, call))
+        decisive = precedence.decisive(call.name, violations, given and given[0]) if violations else ()
         outcomes = [status for violation in decisive for status in violation.outcomes] if decisive else []
         if not outcomes:
             outcomes += (given[1],) if given else statuses.of_legal_call(self, call)
@@ -417,17 +423,23 @@ class Model(ModelView):
 @cache
 def _judged(entry_point: EntryPoint) -> Judged:
     of_library = entry_point.api != "driver"
-    every = rules_that_are(CallRule)
-    rules = tuple(rule for rule in every if (rule.libraries or not of_library) and rule.applies_to(entry_point))
+    known = rules_that_are(CallRule)
+    rules = tuple(rule for rule in known if (rule.libraries or not of_library) and rule.applies_to(entry_point))
     others = tuple(rule for rule in rules if not rule.only_for_dead)
+    every, every_of_success = (_by_occasion(each) for each in (rules, _of_success(rules)))
+    less, less_of_success = (_by_occasion(each) for each in (others, _of_success(others)))
     return Judged(
-        rules=_by_occasion(rules),
-        others=_by_occasion(others),
-        rules_of_success=_by_occasion(rule for rule in rules if not rule.only_for_failed),
-        others_of_success=_by_occasion(rule for rule in others if not rule.only_for_failed),
-        others_of_each=_by_occasion(rule for rule in others if not (rule.only_for_failed or rule.same_for_alike)),
+        rules=every,
+        others=every if less == every else less,
+        rules_of_success=every_of_success,
+        others_of_success=every_of_success if less_of_success == every_of_success else less_of_success,
+        others_of_each=_by_occasion(rule for rule in _of_success(others) if not rule.same_for_alike),
         named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
     )
+
+
+def _of_success(rules: Iterable[type[CallRule]]) -> tuple[type[CallRule], ...]:
+    return tuple(rule for rule in rules if not rule.only_for_failed)
 
 
 def _by_occasion(rules: Iterable[type[CallRule]]) -> Rules:

@@ -115,13 +115,12 @@ class Order:
         waits = is_work(call.entry_point) or not self._complete
         if waits:
             self._take_over(stream, timeline)
-        number = stream.number
-        count = self._given[number] = self._given.get(number, 0) + 1
-        timeline.clock[number] = count
+        number, clock = stream.number, timeline.clock
+        count = clock[number] = self._given[number] = self._given.get(number, 0) + 1
         if self._uncertain(stream, timeline):
             self._perhaps_done[number] = count
-        if stream.legacy and waits and timeline.worked is not timeline.clock:
-            timeline.worked = dict(timeline.clock)
+        if waits and stream.legacy and timeline.worked is not clock:
+            timeline.worked = dict(clock)
         call.position = (number, count)
         if stream.blocking:
             order = _order(stream.context)
@@ -314,9 +313,10 @@ class Order:
             self._drop_done(clock)
 
     def _uncertain(self, stream: Stream, timeline: Timeline) -> bool:
+        if timeline.uncertain:
+            return True
         assert stream.context is not None
-        shared = stream.blocking or stream.legacy
-        return timeline.uncertain or (shared and _order(stream.context).uncertain)
+        return (not stream.flags & 1 or stream.legacy) and _order(stream.context).uncertain
 
     def _take_over(self, stream: Stream, timeline: Timeline) -> None:
         """Join what the legacy default stream's rule puts before the next work of this stream."""

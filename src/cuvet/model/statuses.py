@@ -87,7 +87,7 @@ def of_context(model: ModelView, call: Call) -> tuple[Stage, int] | None:
 def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     """Statuses of a call that breaks no rule, the likeliest first."""
     entry_point = call.entry_point
-    error = model.sticky_error(call)
+    error = model.sticky_error(call) if model.lost_contexts else None
     if error is not None:
         verbs = {role.verb for role in entry_point.roles if role.kind not in SURVIVES_FAULT}
         if verbs & (_WORK | ENDS) or _names_working(entry_point):
@@ -103,9 +103,10 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     special = STATUSES.get(entry_point.name)
     if special is not None:
         return special(model, call)
-    context = model.current_context(call) if _waits(entry_point) else None
-    if context is not None and context.launched:
-        return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
+    if _waits(entry_point):
+        context = model.current_context(call)
+        if context is not None and context.launched:
+            return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
 
 

@@ -60,7 +60,7 @@ def enqueue_on(model: Model, call: Call, stream: Stream) -> None:
         return
     touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
-    if call.name in COPIES and _end(model, call, Verb.WRITES) is End.PAGEABLE:
+    if call.name in COPIES and _end(model, call, _moving(call.entry_point, Verb.WRITES)) is End.PAGEABLE:
         model.order.perhaps_finish(model.order.record(stream))
     if is_work(call.entry_point):
         stream.last_work = call
@@ -167,24 +167,34 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
     if stream is None:
         model.order.finish_stream(None)
         return
-    source, target = _end(model, call, Verb.READS), _end(model, call, Verb.WRITES)
+    entry_point = call.entry_point
+    source, target = (
+        _end(model, call, _moving(entry_point, Verb.READS)),
+        _end(model, call, _moving(entry_point, Verb.WRITES)),
+    )
     if source in _OF_HOST:
         model.order.finish_stream(stream)
     touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
     if call.name in SERIALIZED:
         model.order.perhaps_finish(None)
-    for role in _moving(call.entry_point):
-        if role.kind is not Kind.HOST_MEMORY:
-            use_named(model, call, stream, role)
+    for role in _using(entry_point):
+        use_named(model, call, stream, role)
     if source is End.PINNED or target in _OF_HOST:
         model.order.finish_stream(stream)
 
 
 @cache
-def _moving(entry_point: EntryPoint) -> tuple[Role, ...]:
-    """What its calls read and write."""
-    return tuple(role for role in entry_point.roles if role.verb in (Verb.READS, Verb.WRITES))
+def _moving(entry_point: EntryPoint, verb: Verb) -> tuple[Role, ...]:
+    """What its calls read, or write."""
+    return tuple(role for role in entry_point.roles if role.verb is verb)
+
+
+@cache
+def _using(entry_point: EntryPoint) -> tuple[Role, ...]:
+    """What its calls read and write that may be memory of the device."""
+    roles = (role for role in entry_point.roles if role.kind is not Kind.HOST_MEMORY)
+    return tuple(role for role in roles if role.verb in (Verb.READS, Verb.WRITES))
 
 
 class End(Enum):
@@ -201,10 +211,10 @@ class End(Enum):
 _OF_HOST = (End.PINNED, End.MANAGED, End.PAGEABLE)
 
 
-def _end(model: Model, call: Call, verb: Verb) -> End:
-    """What the call reads or writes."""
-    for role in _moving(call.entry_point):
-        for address in words_named(call, role) if role.verb is verb else ():
+def _end(model: Model, call: Call, roles: tuple[Role, ...]) -> End:
+    """What the call reads or writes, which the roles say."""
+    for role in roles:
+        for address in words_named(call, role):
             if model.host_memory.living_at(address) is not None:
                 return End.PINNED
             memory = model.allocations.living_at(address)
