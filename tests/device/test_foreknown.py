@@ -166,9 +166,9 @@ def run_to_end(steps: Steps[int]) -> int:
 def test_words_are_foreseen_as_the_wrapper_passes_them_on() -> None:
     thread = new_thread()
     set_bytes = driver()["cuMemsetD8"].id
-    foreseen = request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, -1, 0x1FF, 1 << 33)))
+    foreseen = request_of(thread, (set_bytes, -1, 0x1FF, 1 << 33))
     assert foreseen == Request(False, set_bytes, (2**64 - 1, 0xFF, 1 << 33))
-    assert request_of(thread, Command(Op.CALL_DRIVER, (set_bytes, 0x7000, 1))) is None, "too few words"
+    assert request_of(thread, (set_bytes, 0x7000, 1)) is None, "too few words"
 
 
 def test_what_only_makes_or_ends_an_object_is_foreseen() -> None:
@@ -176,8 +176,7 @@ def test_what_only_makes_or_ends_an_object_is_foreseen() -> None:
     foreseen = {
         each.name
         for each in driver().entry_points
-        if not each.hot
-        and request_of(thread, Command(Op.CALL_DRIVER, (each.id, *(POINTER for _ in each.parameters)))) is not None
+        if not each.hot and request_of(thread, (each.id, *(POINTER for _ in each.parameters))) is not None
     }
     assert foreseen == {
         *("cuEventCreate", "cuEventCreateFromEGLSync", "cuEventDestroy"),
@@ -214,7 +213,7 @@ def test_the_end_of_memory_is_foreseen_if_the_host_does_not_reach_it() -> None:
     call(thread, "cuMemAllocManaged", POINTER, 512, 1, reserved=managed)
 
     def foreseen(address: int) -> bool:
-        return request_of(thread, Command(Op.CALL_DRIVER, (driver()["cuMemFree"].id, address))) is not None
+        return request_of(thread, (driver()["cuMemFree"].id, address)) is not None
 
     assert foreseen(device)
     assert foreseen(0)

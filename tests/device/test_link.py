@@ -177,7 +177,7 @@ def test_the_model_is_told_of_a_call_before_the_next_one_is_judged() -> None:
     link, told = shim.thread.link, []
     assert link is not None
     for go_on in (
-        lambda: link.begin(Command(Op.CALL_DRIVER, (driver()["cuCtxSynchronize"].id,))),
+        lambda: link.begin((driver()["cuCtxSynchronize"].id,)),
         lambda: link.repeat(shim.thread, (driver()["cuCtxGetCurrent"].id, BUFFER)),
     ):
         link.unfinished = lambda: told.append(link.number)

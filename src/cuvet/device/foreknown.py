@@ -73,23 +73,24 @@ def _can_be_used(process: ClientProcess, way: int, address: int, size: int) -> b
     return process.device_memory.keeps(address, size) or process.touched.hold(way, address, size)
 
 
-def request_of(thread: Thread, command: Command) -> Request | None:
-    """What the shim will ask for when it obeys CALL_DRIVER, if that is known and the call is the same whether it is answered before the
-    shim's wrapper is entered, or inside of it. It is if the function only asks; and as long as no other thread's calls can come between,
-    if it changes no context and ends at most an event, a stream or memory for the device alone: of memory that the host reaches too, the
-    shim may want whole pages."""
-    entry_point, *words = command.operands
+def request_of(thread: Thread, called: tuple[int, ...]) -> Request | None:
+    """What the shim will ask for when it obeys CALL_DRIVER with these operands, if that is known and the call is the same whether it is
+    answered before the shim's wrapper is entered, or inside of it. It is if the function only asks; and as long as no other thread's calls
+    can come between, if it changes no context and ends at most an event, a stream or memory for the device alone: of memory that the host
+    reaches too, the shim may want whole pages."""
+    entry_point, *words = called
     foreseen = _foreseen(entry_point)
-    if foreseen is None or len(words) != len(foreseen.masks):
+    if foreseen is None:
         return None
-    process, freed = thread.process, foreseen.freed
-    if not foreseen.asks and len(process.threads) > 1:
+    asks, masks, signs, freed = foreseen
+    process = thread.process
+    if len(words) != len(masks) or (not asks and len(process.threads) > 1):
         return None
     if freed is not None and words[freed] and not process.device_memory.has(words[freed]):
         return None
-    passed = tuple(map(and_, words, foreseen.masks))
-    if foreseen.signs:
-        passed = tuple((word ^ sign) - sign & _WORD for word, sign in zip(passed, foreseen.signs, strict=True))
+    passed = tuple(map(and_, words, masks))
+    if signs:
+        passed = tuple((word ^ sign) - sign & _WORD for word, sign in zip(passed, signs, strict=True))
     return Request(False, entry_point, passed)
 
 
@@ -230,7 +231,7 @@ class Told:
 
     def _repeat(self, thread: Thread, question: tuple[int, ...]) -> Repeated | None:
         command = Command(Op.CALL_DRIVER, question)
-        request = request_of(thread, command) if _only_asks(question[0]) else None
+        request = request_of(thread, question) if _only_asks(question[0]) else None
         writes = None if request is None else self.answer(thread, request)
         if writes is None:
             return None

@@ -126,7 +126,8 @@ class Invocation:
         return self.thread.process.model
 
     def __getitem__(self, parameter: str) -> int:
-        return self.call.arg(parameter)
+        call = self.call
+        return call.args[call.entry_point.index[parameter]]
 
     def signed(self, parameter: str) -> int:
         """The word as a C int."""

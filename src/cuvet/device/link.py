@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.results import INVALID_VALUE
 from cuvet.device.defects import defect
 from cuvet.device.foreknown import DONE, answer_to, expect, is_certain
-from cuvet.device.protocol import FORESEEN, FORESEEN_CALL, UNANSWERED, Answer, Command, encode_return
+from cuvet.device.protocol import FORESEEN, FORESEEN_CALL, UNANSWERED, Answer, Command, Op, encode, encode_return
 
 if TYPE_CHECKING:
     from cuvet.device.process import Thread
 
+_CALL_DRIVER = Op.CALL_DRIVER
 _WORD, _NUMBERS = (1 << 64) - 1, (1 << 32) - 1
 
 
@@ -34,12 +35,13 @@ class Link:
         """The shim shall obey, and answer."""
         self.outgoing += command.encode(self.number)
 
-    def begin(self, command: Command) -> int:
-        """The shim shall make a call that it will not ask for: what follows is for that call. The number of the one that makes it."""
+    def begin(self, called: tuple[int, ...]) -> int:
+        """The shim shall make a call, the operands of CALL_DRIVER, that it will not ask for: what follows is for that call. The number of
+        the one that makes it."""
         if self.unfinished is not None:
             self.finish()
         outer, self.number = self.number, self.foreseen
-        self.outgoing += command.encode(outer, FORESEEN)
+        self.outgoing += encode(_CALL_DRIVER, called, b"", outer, FORESEEN)
         self.foreseen = self.foreseen + 1 & _NUMBERS | FORESEEN_CALL
         return outer
 
@@ -56,8 +58,9 @@ class Link:
         found = thread.process.told.repeated(thread, question)
         if found is None:
             return None
-        self.outgoing += found.encode(self.number, self.foreseen)
-        self.foreseen = self.foreseen + 1 & _NUMBERS | FORESEEN_CALL
+        number = self.foreseen
+        self.outgoing += found.encode(self.number, number)
+        self.foreseen = number + 1 & _NUMBERS | FORESEEN_CALL
         self.trusts = True
         return found.word
 
@@ -78,7 +81,7 @@ def post(thread: Thread, command: Command) -> Answer | None:
         return None
     answer = answer_to(thread, command)
     if answer is None and is_certain(thread, command):
-        link.outgoing += command.encode(link.number, UNANSWERED)
+        link.outgoing += encode(*command, link.number, UNANSWERED)
         link.trusts = True
         expect(thread, command)
         return DONE

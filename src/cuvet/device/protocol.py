@@ -112,15 +112,19 @@ class Command(NamedTuple):
         """The message. ``call``: which of the connection's calls it belongs to, from 0. ``flags``: UNANSWERED: the shim does not answer,
         and goes on to the next command; FORESEEN, of CALL_DRIVER: what answers the driver call follows, without its being asked; AWAKE, of
         RETURN: this process does not sleep, and the shim may do likewise."""
-        op, operands, data = self
-        count = len(operands)
-        length = 8 + 8 * count + len(data)
-        try:
-            head = _COMMANDS[count].pack(length, op, count, flags, call, *operands)
-        except struct.error:  # a word is negative, or the number has more than 32 bits
-            words = [word & 0xFFFFFFFFFFFFFFFF for word in operands]
-            head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *words)
-        return head + data if data else head
+        return encode(self.op, self.operands, self.data, call, flags)
+
+
+def encode(op: Op, operands: tuple[int, ...], data: bytes = b"", call: int = 0, flags: int = 0) -> bytes:
+    """The message of a command of these (``Command.encode``)."""
+    count = len(operands)
+    length = 8 + 8 * count + len(data)
+    try:
+        head = _COMMANDS[count].pack(length, op, count, flags, call, *operands)
+    except struct.error:  # a word is negative, or the number has more than 32 bits
+        words = [word & 0xFFFFFFFFFFFFFFFF for word in operands]
+        head = _COMMANDS[count].pack(length, op, count, flags, call & 0xFFFFFFFF, *words)
+    return head + data if data else head
 
 
 def encode_return(call: int, flags: int, status: int, failed: int | None = None) -> bytes:
@@ -194,20 +198,21 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
+_HEADER_BYTES = _HEADER.size
 _DRIVER_CALL, _LIBRARY_CALL = MessageKind.DRIVER_CALL, MessageKind.LIBRARY_CALL
 
 
 def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
     """Decode what follows a message's length. ProtocolError if it is none."""
-    if len(message) < _HEADER.size:
+    if len(message) < _HEADER_BYTES:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
     if kind <= _LIBRARY_CALL:
         return _decode_request(message, kind, words, flags, number)
     if kind == MessageKind.ANSWER:
-        return Answer(number, message[_HEADER.size :])
+        return Answer(number, message[_HEADER_BYTES:])
     if kind == MessageKind.KEY:
-        return Key(message[_HEADER.size :])
+        return Key(message[_HEADER_BYTES:])
     if kind == MessageKind.BRING:
         return Bring()
     if kind == MessageKind.GOODBYE:
@@ -220,18 +225,19 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
 def _decode_hello(message: bytes, words: int, version: int, parent: int) -> Hello:
     if version != VERSION:
         raise ProtocolError(f"the peer speaks version {version} of the protocol, this is version {VERSION}")
-    if len(message) != _HEADER.size + 16:
+    if len(message) != _HEADER_BYTES + 16:
         raise ProtocolError("HELLO has a wrong length")
-    process, thread, image = struct.unpack_from("<IIQ", message, _HEADER.size)
+    process, thread, image = struct.unpack_from("<IIQ", message, _HEADER_BYTES)
     return Hello(parent, process, thread, image, bool(words & 1), bool(words & 2))
 
 
 def _decode_request(message: bytes, kind: int, words: int, flags: int, number: int) -> Request:
-    position = _HEADER.size + 8 * words
-    if position > len(message):
+    position = _HEADER_BYTES + 8 * words
+    left = len(message) - position
+    if left < 0:
         raise ProtocolError(f"a call announces {words} words and has fewer")
-    values = _WORDS[words].unpack_from(message, _HEADER.size)
-    structs = _decode_structs(message, position) if position < len(message) else _NO_STRUCTS
+    values = _WORDS[words].unpack_from(message, _HEADER_BYTES)
+    structs = _decode_structs(message, position) if left else _NO_STRUCTS
     per_thread = flags & PER_THREAD_SYMBOL != 0
     if kind == _DRIVER_CALL:
         asks, awaited = flags & OWN_QUESTION != 0, flags & AWAITED_CALL != 0

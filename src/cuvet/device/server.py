@@ -232,7 +232,6 @@ class Server:
     def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
         if isinstance(message, Request) and connection.thread is not None:
             self._begin(connection, connection.thread, message)
-            self._advance(connection, None)
         elif connection.locked:
             self._unlock(connection, message)
         elif isinstance(message, Key):
@@ -257,7 +256,7 @@ class Server:
                 raise ProtocolError("an answer that nobody waits for")
             if not message.error:
                 follow(connection.thread, command)
-            self._advance(connection, message)
+            self._advance(connection, connection.thread, message)
 
     def _begin(self, connection: Connection, thread: Thread, request: Request) -> None:
         link, calls = connection.link, connection.calls
@@ -265,18 +264,18 @@ class Server:
             link.trusts = False
         calls.append(CallInProgress(self._answer(thread, request), request, link.number))
         link.number = connection.number
-        connection.number = connection.number + 1 & _NUMBERS
+        connection.number = link.number + 1 & _NUMBERS
+        self._advance(connection, thread, None)
 
-    def _advance(self, connection: Connection, answer: Answer | None) -> None:
+    def _advance(self, connection: Connection, thread: Thread, answer: Answer | None) -> None:
         """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
-        if connection.thread is not None:
-            link = connection.link
-            link.flags = AWAKE if self._waiting.awake and connection.messages > MESSAGES else 0
-            try:
-                self._obey(connection, connection.thread, answer)
-                self._send(connection)
-            finally:
-                link.finish()
+        link = connection.link
+        link.flags = AWAKE if self._waiting.awake and connection.messages > MESSAGES else 0
+        try:
+            self._obey(connection, thread, answer)
+            self._send(connection)
+        finally:
+            link.finish()
 
     def _obey(self, connection: Connection, thread: Thread, answer: Answer | None) -> None:
         calls, link = connection.calls, connection.link

@@ -25,7 +25,7 @@ from cuvet.device.invocation import (
     tell,
 )
 from cuvet.device.link import post
-from cuvet.device.process import Thread
+from cuvet.device.process import ClientProcess, Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.model import Call, Outcome
 from cuvet.model.ledger import BACKED
@@ -106,8 +106,7 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
     """Answer one driver call: the CUresult. The model need not have been told of it then (``Link.unfinished``)."""
     plan, process = _plan(request.entry_point, len(request.words)), thread.process
     if plan.handler is None:
-        yield from tell(process, f"{plan.entry_point.name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
-        return status.NOT_SUPPORTED
+        return _refuse(process, plan.entry_point.name)
     call = Call(
         plan.entry_point,
         request.words,
@@ -119,13 +118,12 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         in_host_function=thread.host_functions,
         inputs=dict(request.structs) if request.structs else {},
     )
-    invocation = Invocation(call, thread)
-    try:
-        if plan.reads:
-            yield from _read(invocation, plan)
-        return (yield from _carry_out(invocation, plan, plan.handler, request))
-    except BadAddress:
-        return status.INVALID_VALUE
+    return _carry_out(Invocation(call, thread), plan, plan.handler, request)
+
+
+def _refuse(process: ClientProcess, name: str) -> Steps[int]:
+    yield from tell(process, f"{name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
+    return status.NOT_SUPPORTED
 
 
 def _read(invocation: Invocation, plan: Plan) -> Steps[None]:
@@ -140,20 +138,21 @@ def _read(invocation: Invocation, plan: Plan) -> Steps[None]:
 
 
 def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Request) -> Steps[int]:
-    call, process = invocation.call, invocation.thread.process
+    call, thread = invocation.call, invocation.thread
+    process, result = thread.process, status.SUCCESS
     model = process.model
-    if model.initialised_before_fork and not plan.works_in_forked_child:
-        return status.NOT_INITIALIZED
-    prediction = model.predict(call)
-    allowed = prediction.statuses
-    result = allowed[0] if allowed == _SUCCESS_ALONE else (yield from _chosen(invocation, prediction))
-    if result == status.SUCCESS:
-        invocation.outputs.update(prediction.outputs)
-        try:
-            result = yield from _perform(invocation, plan, handler)
-        except Dies as dies:
-            yield from _die(invocation)
-            result = dies.status
+    try:
+        if plan.reads:
+            yield from _read(invocation, plan)
+        if model.initialised_before_fork and not plan.works_in_forked_child:
+            return status.NOT_INITIALIZED
+        prediction = model.predict(call)
+        if prediction.statuses != _SUCCESS_ALONE:
+            result = yield from _chosen(invocation, prediction)
+        if result == status.SUCCESS:
+            result = yield from _perform(invocation, plan, handler, prediction.outputs)
+    except BadAddress:
+        return status.INVALID_VALUE
     if result != status.SUCCESS:
         if result == status.OUT_OF_MEMORY:
             yield from _say_full(invocation)
@@ -161,8 +160,7 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
             model.observe(call, Outcome(result))
         process.told.learn(invocation, result)
         return result
-    fails = invocation.fault or process.faults or process.uses
-    link = invocation.thread.link
+    fails, link = invocation.fault or process.faults or process.uses, thread.link
     if link is not None and not (fails or plan.ends_many):
         link.unfinished = partial(_succeeded, invocation, plan)
         return result
@@ -222,8 +220,10 @@ def _say_full(invocation: Invocation) -> Steps[None]:
         yield from tell(invocation.process, f"{has}, too little for this program; --device-memory SIZE gives it more")
 
 
-def _perform(invocation: Invocation, plan: Plan, handler: Handler) -> Steps[int]:
-    args, outputs = invocation.call.args, invocation.outputs
+def _perform(invocation: Invocation, plan: Plan, handler: Handler, known: dict[int, int]) -> Steps[int]:
+    """``known``: what the model knows that the call writes."""
+    args, outputs, thread = invocation.call.args, invocation.outputs, invocation.thread
+    outputs.update(known)
     for position, _ in plan.made:
         if not args[position]:
             return status.INVALID_VALUE
@@ -233,13 +233,16 @@ def _perform(invocation: Invocation, plan: Plan, handler: Handler) -> Steps[int]
             yield from done
     except Refused as refused:
         return refused.status
+    except Dies as dies:
+        yield from _die(invocation)
+        return dies.status
     for position, kind in plan.made:
         if position not in outputs:
-            outputs[position] = invocation.process.handles.issue(kind)
+            outputs[position] = thread.process.handles.issue(kind)
     for position, value in outputs.items():
         if args[position]:
             command = Command(Op.WRITE, (args[position],), written(plan.entry_point, position, value))
-            if (post(invocation.thread, command) or (yield command)).error:
+            if (post(thread, command) or (yield command)).error:
                 raise BadAddress(hex(args[position]))
     return status.SUCCESS
 

@@ -8,7 +8,7 @@ from functools import partial
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
-from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
+from cuvet.device.driver.graph_body import MEMORY_NODES, Action, GraphBody, Node
 from cuvet.device.driver.user_object import dropped, shared
 from cuvet.device.invocation import (
     Invocation,
@@ -56,6 +56,13 @@ def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[Non
     _add(call, body, node, body.tips.get(queue, []))
     body.tips[queue] = [node]
     return no_steps()
+
+
+def enqueue_work(call: Invocation, kind: str, action: Action) -> Steps[None]:
+    """As ``enqueue`` of a node of that type that does the action, on the stream of the parameter ``hStream``."""
+    if call.model.live_captures:
+        return enqueue(call, Node(kind, action))
+    return action() or no_steps()
 
 
 def _do(call: Invocation, node: Node, queue: int) -> Steps[None]:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from cuvet.device.driver.graph import enqueue
+from cuvet.device.driver.graph import enqueue, enqueue_work
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read_words, require
 from cuvet.device.link import post
@@ -51,7 +51,7 @@ def _end(call: Invocation, parameter: str) -> Box:
 
 def _linear(call: Invocation, destination: str, source: str) -> Steps[None]:
     to, origin, count = _end(call, destination), _end(call, source), call["ByteCount"]
-    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count)))
+    return enqueue_work(call, "CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count))
 
 
 cuMemcpy = cuMemcpyAsync = partial(_linear, destination="dst", source="src")
@@ -144,8 +144,8 @@ def _memset(call: Invocation, value: str, element: int) -> Steps[None]:
     else:
         size, rows, pitch = call["Width"] * element, call["Height"], call["dstPitch"]
     require(address % element == 0 and pitch % element == 0 and (rows < 2 or pitch >= size))
-    return enqueue(
-        call, Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(call, address, number, element, size, rows, pitch))
+    return enqueue_work(
+        call, "CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(call, address, number, element, size, rows, pitch)
     )
 
 

@@ -97,12 +97,13 @@ class RuntimeCall:
     def driver(self, name: str, *given: int) -> Steps[None]:
         """Call the driver, through the shim's wrapper. Refused, with the status as the runtime tells it, if it failed. What the wrapper
         will ask is answered here if it is known."""
-        thread, command = self.thread, Command(_CALL_DRIVER, (_number(name), *given))
+        thread, called = self.thread, (_number(name), *given)
         link = thread.link
-        if link is None or (request := request_of(thread, command)) is None:
-            status = (yield command).word & 0xFFFFFFFF
+        request = None if link is None else request_of(thread, called)
+        if link is None or request is None:
+            status = (yield Command(_CALL_DRIVER, called)).word & 0xFFFFFFFF
         else:
-            outer = link.begin(command)
+            outer = link.begin(called)
             try:
                 status = yield from answer(thread, request)
             except ProtocolError:
@@ -131,14 +132,21 @@ class RuntimeCall:
 
     def ask(self, name: str, *given: int) -> Steps[int]:
         """Call the driver with a scratch word as its first argument: the word that it wrote. Refused if it failed."""
+        repeated = self.repeat(name, *given)
+        if repeated is not None:
+            return repeated
         thread, address = self.thread, (yield from self.scratch())
-        if thread.link is not None:
-            word = thread.link.repeat(thread, (_number(name), address, *given))
-            if word is not None:
-                return word
         yield from self.driver(name, address, *given)
         known = thread.scratch.read(address, 8)
         return int.from_bytes((yield from read(address, 8)) if known is None else known, "little")
+
+    def repeat(self, name: str, *given: int) -> int | None:
+        """The word that ``ask`` returns, if that is known: the question is sent with its answer."""
+        thread = self.thread
+        address = thread.scratch.address
+        if thread.link is None or not address or self.scratch_used == _SCRATCH_BYTES:
+            return None
+        return thread.link.repeat(thread, (_number(name), address + self.scratch_used, *given))
 
     def struct(self, address: int, name: str) -> Steps[Members]:
         """The runtime's struct at an address of the program. BadAddress if it is not there."""

@@ -1,5 +1,6 @@
 """Devices, their primary contexts, errors."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -7,7 +8,7 @@ from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
 from cuvet.device.invocation import Refused, read, require, write, write_word
-from cuvet.device.protocol import Steps
+from cuvet.device.protocol import Command, Steps
 from cuvet.device.runtime.call import RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
@@ -21,9 +22,18 @@ def initialise(call: RuntimeCall) -> Steps[None]:
         call.registry.initialised = True
 
 
-def ensure_context(call: RuntimeCall) -> Steps[None]:
+def ensure_context(call: RuntimeCall) -> Iterable[Command]:
     """See to it that a context is current: the primary one of this thread's device, if the program made none so. In a host function
     that is not permitted. Refused if it fails."""
+    registry = call.thread.process.registry
+    if registry.initialised and not call.thread.host_functions:
+        current = call.repeat("cuCtxGetCurrent")
+        if current is not None:
+            return () if current and current not in registry.ended else _use_primary(call, call.device)
+    return _make_current(call)
+
+
+def _make_current(call: RuntimeCall) -> Steps[None]:
     registry = call.registry
     if not registry.initialised:
         yield from initialise(call)

@@ -1,10 +1,10 @@
 """Runtime calls that are one driver call, mostly with the same parameters in the same order, once a context is current."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from cuvet.catalog import runtime as catalog
-from cuvet.device.protocol import Steps
+from cuvet.device.protocol import Command, Steps
 from cuvet.device.runtime.call import RuntimeCall
 from cuvet.device.runtime.device import ensure_context, initialise
 
@@ -71,7 +71,7 @@ def handler(name: str) -> Callable[[RuntimeCall], Steps[None]] | None:
     """What answers that runtime entry point; None if it is not merely forwarded."""
     if name not in DRIVER_NAMES and name not in _WITH_WORDS:
         return None
-    prepare = _PREPARED.get(name.removeprefix("cuda"), ensure_context)
+    prepare: Callable[[RuntimeCall], Iterable[Command]] = _PREPARED.get(name.removeprefix("cuda"), ensure_context)
     # Older signatures lack some parameters of the newest, which is the one that the driver call has.
     newest = [parameter.name for parameter in catalog()[name].parameters]
     driver_name, *given = _WITH_WORDS[name].split() if name in _WITH_WORDS else (DRIVER_NAMES[name], *newest)
