@@ -47,13 +47,22 @@ class Intervals(Generic[T]):
         if start >= end:
             return
         low, high = self._span(start, end)
-        self._replace(low, high, start, end, [(start, end, value)])
+        if low < high:
+            self._replace(low, high, start, end, [(start, end, value)])
+        else:
+            self._starts.insert(low, start)
+            self._ends.insert(low, end)
+            self._values.insert(low, value)
 
     def remove(self, start: int, end: int, value: T) -> None:
         """Uncover what ``value`` covers of [start, end)."""
         low, high = self._span(start, end)
         for i in range(high - 1, low - 1, -1):
-            if self._values[i] is value:
+            if self._values[i] is not value:
+                continue
+            if start <= self._starts[i] and self._ends[i] <= end:
+                del self._starts[i], self._ends[i], self._values[i]
+            else:
                 self._replace(i, i + 1, start, end, [])
 
     def _span(self, start: int, end: int) -> tuple[int, int]:
@@ -63,7 +72,7 @@ class Intervals(Generic[T]):
             return low, low
         if low and self._ends[low - 1] > start:
             low -= 1
-        return low, max(low, bisect_left(self._starts, end))
+        return low, bisect_left(self._starts, end, low)
 
     def _replace(self, low: int, high: int, start: int, end: int, new: list[tuple[int, int, T]]) -> None:
         """Put ``new`` in place of what the intervals ``low`` to ``high`` cover of [start, end)."""

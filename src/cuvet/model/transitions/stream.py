@@ -60,7 +60,7 @@ def enqueue_on(model: Model, call: Call, stream: Stream) -> None:
         return
     touch_memory(model, call, stream)
     model.order.enqueue(call, stream)
-    if call.name in COPIES and _end(model, call, _moving(call.entry_point, Verb.WRITES)) is End.PAGEABLE:
+    if call.name in COPIES and _end(model, call, _written(call.entry_point)) is End.PAGEABLE:
         model.order.perhaps_finish(model.order.record(stream))
     if is_work(call.entry_point):
         stream.last_work = call
@@ -168,10 +168,7 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
         model.order.finish_stream(None)
         return
     entry_point = call.entry_point
-    source, target = (
-        _end(model, call, _moving(entry_point, Verb.READS)),
-        _end(model, call, _moving(entry_point, Verb.WRITES)),
-    )
+    source, target = _end(model, call, _read(entry_point)), _end(model, call, _written(entry_point))
     if source in _OF_HOST:
         model.order.finish_stream(stream)
     touch_memory(model, call, stream)
@@ -185,9 +182,15 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
 
 
 @cache
-def _moving(entry_point: EntryPoint, verb: Verb) -> tuple[Role, ...]:
-    """What its calls read, or write."""
-    return tuple(role for role in entry_point.roles if role.verb is verb)
+def _read(entry_point: EntryPoint) -> tuple[Role, ...]:
+    """What its calls read."""
+    return tuple(role for role in entry_point.roles if role.verb is Verb.READS)
+
+
+@cache
+def _written(entry_point: EntryPoint) -> tuple[Role, ...]:
+    """What its calls write."""
+    return tuple(role for role in entry_point.roles if role.verb is Verb.WRITES)
 
 
 @cache
