@@ -193,3 +193,15 @@ def test_a_defect_in_what_the_model_is_told_is_reported_and_ends_nothing(capsys:
     link.finish()
     assert "a defect of the emulated device" in capsys.readouterr().err
     assert link.unfinished is None
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_runtime_call_may_make_more_driver_calls_than_scratch_memory_has_words(linked: bool) -> None:
+    shim, slices = made(linked), 300
+    assert shim.call(request("cudaMalloc", OUTPUT, 8 * slices)) == 0
+    pitched = struct.pack("<4Q", shim.word(0), 8, 8, 1)
+    call = request("cudaMemset3D", 0, 7, 0)._replace(structs={0: pitched, 2: struct.pack("<3Q", 8, 1, slices)})
+    for _ in range(2):
+        shim.sent.clear()
+        assert shim.call(call) == 0
+        assert shim.sent.count(Op.SET) == slices

@@ -135,8 +135,10 @@ class RuntimeCall:
         repeated = self.repeat(name, *given)
         if repeated is not None:
             return repeated
-        thread, address = self.thread, (yield from self.scratch())
+        thread, used = self.thread, self.scratch_used
+        address = yield from self.scratch()
         yield from self.driver(name, address, *given)
+        self.scratch_used = used
         known = thread.scratch.read(address, 8)
         return int.from_bytes((yield from read(address, 8)) if known is None else known, "little")
 
