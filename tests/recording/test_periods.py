@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -278,10 +278,11 @@ def test_a_repetition_goes_on_as_long_as_calls_and_growth_agree() -> None:
 # What is left out.
 
 
-def taken(rows: Array, sizes: Iterable[int], steady_after: int) -> list[object]:
+def taken(rows: Array, sizes: Iterable[int], steady_after: int, *, has_gaps: bool = False) -> list[object]:
     """Numbers of calls, and what stands between them: (period ends, first) and (periods left out). The state is steady after so many
     periods."""
     repeats, found, seen = Repeats(), [], 0
+    repeats.has_gaps = has_gaps
     places = [0, *sizes, len(rows)]
     for begin, end in pairwise(places):
         for item in repeats.take(rows[begin:end]):
@@ -405,3 +406,37 @@ def test_what_is_remembered_is_bounded() -> None:
     for first in range(0, 100_000, 10_000):
         assert sum(map(len, repeats.take(rows_of(once(10_000, first))))) == 10_000
     assert len(repeats._like) == len(repeats._generations) == 1 << 16
+
+
+GAPS: dict[str, tuple[Callable[[int], int], bool]] = {
+    "periods": (lambda at: 6 * at, True),
+    "one period": (lambda at: at, True),
+    "no period": (lambda at: 0, True),
+    "more of one call": (lambda at: 6 * at + (at == 3), False),
+    "other growth": (lambda at: 5, False),
+    "less": (lambda at: -3 * at, False),
+}
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("sizes", [[400], [400, 407], [403]])
+def test_a_repetition_goes_on_behind_periods_that_were_left_out_before(gap: str, sizes: list[int]) -> None:
+    """Generations of call ``at`` of a period grow by ``at`` in each: calls behind a gap tell of how many more."""
+    missing, goes_on = GAPS[gap]
+    like, times = [*range(1, 21)], 40
+    generations = [
+        (turn * at + (missing(at) if turn >= times // 2 else 0)) % (1 << 64)
+        for turn in range(times)
+        for at in range(20)
+    ]
+    rows = rows_of(like * times, generations)
+    for has_gaps in (True, False):
+        found = taken(rows, sizes, 2, has_gaps=has_gaps)
+        begun = sum(each == ("boundary", True) for each in found)
+        assert (begun == 1) == (gap == "no period" or (has_gaps and goes_on))
+        assert [each for each in found if isinstance(each, int)][-160:] == [*range(640, 800)]
+
+
+def test_where_nothing_grows_there_is_no_gap() -> None:
+    rows = rows_of([*range(1, 21)] * 40, [7 * (at >= 400) for at in range(800)])
+    assert taken(rows, [400], 2, has_gaps=True).count(("boundary", True)) == 2

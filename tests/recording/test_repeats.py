@@ -461,6 +461,33 @@ def test_numbers_that_kernels_without_code_are_given_do_not_matter(
     assert least <= len(launches) <= most
 
 
+def test_what_kernels_are_given_does_not_matter_behind_calls_that_map_memory_and_are_read_with_them(
+    tmp_path: Path,
+) -> None:
+    made = Program()
+    for turn in range(6000):
+        if turn in (0, 2000):
+            made.make("memory", turn // 2000)
+        made.launch(0)
+        made.wait_for(1)
+    path = made.write(tmp_path, flags=4)
+    (batch,) = Recording(path).poll()
+    assert len(batch.calls) > 12_000
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    judged = []
+
+    class Counting(Judge):
+        def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
+            judged.append(call)
+            return super().judge(model, call, record)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "Judge", Counting)
+        report(tmp_path)
+    assert len(judged) < 9000
+
+
 def test_of_what_is_read_first_not_all_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
 

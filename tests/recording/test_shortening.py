@@ -115,6 +115,32 @@ def test_what_it_takes_on_disk_is_bounded_however_long_the_program_runs(tmp_path
     assert sizes[1] <= 1.2 * sizes[0]
 
 
+def training(made: Program, steps: int) -> None:
+    """Each makes an event and ends it, and launches kernels with a number that is another each time."""
+    for _ in range(steps):
+        made.make("event", 0)
+        for slot in range(20):
+            made.launch(slot)
+        made.record(0)
+        made.wait(0)
+        made.wait_for(0)
+        made.end("event", 0)
+
+
+def test_what_is_kept_of_a_loop_does_not_grow_with_the_number_of_shortenings(tmp_path: Path) -> None:
+    made = Program()
+    made.make("memory", 0)
+    training(made, 1500)
+    made.stale(0)
+    path = made.write(tmp_path, flags=4)
+    before, sizes = report(tmp_path), []
+    for part in range(1, 7):
+        shorten(path, made.now * part // 6, FEW)
+        sizes.append(kept_of(path).stat().st_size)
+    assert report(tmp_path) == before
+    assert max(sizes) < 1.2 * sizes[0]
+
+
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     path = churning(4000).write(tmp_path)
     shorten_much(path)

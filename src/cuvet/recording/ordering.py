@@ -40,6 +40,9 @@ SLACK_NS = 50_000_000
 
 _MANY = 4
 """A batch is kept as a whole if one in so many of its calls waits."""
+_LEAST_PART, _DOUBLED = 256, 4
+_PART = _LEAST_PART << _DOUBLED
+"""Calls that are compared together, where some of what kernels are given is not: few at first."""
 _MOST_ALIKE = 1 << 17
 """Calls of libraries that are remembered."""
 
@@ -122,11 +125,12 @@ class EntryPoints:
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             self.repeatable[number] = _is_repeatable(entry_point)
-            self.maps[number] = not self.repeatable[number] or any(role.verb in _MAKES for role in entry_point.roles)
+            allocates = any(role.verb is Verb.ALLOCATES for role in entry_point.roles)
+            self.maps[number] = not self.repeatable[number] or allocates
             self.calm[number] = entry_point.api == "driver" and all(role.verb in _CALM for role in entry_point.roles)
             self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
             self.made[number], self.ended[number] = made_by(entry_point), ended_by(entry_point)
-            self.allocates[number] = any(role.verb is Verb.ALLOCATES for role in entry_point.roles)
+            self.allocates[number] = allocates
             self.lasts[number] = any(role.verb in _MAKES and role.kind is LASTING for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
@@ -256,14 +260,9 @@ class Ordering:
         rows["special"] = calls["status"] == PENDING
         if self._repeats is not None:
             calm = (calls["status"] == 0) & (calls["flags"] & _SUSPECT == 0)
-            able = known.repeatable[number] & calm
-            rows["calm"] = able | (known.calm[number] & calm)
-            if self.pinned is not None:
-                able &= ~self.pinned(batch.offsets[indices])
+            rows["able"] = known.repeatable[number] & calm
+            rows["calm"] = rows["able"] | (known.calm[number] & calm)
             rows["maps"] = known.maps[number]
-            unread = self._unread(batch, indices, number, rows["maps"])
-            rows["like"], rows["generations"] = likeness(batch, indices, able, known.written[number], unread)
-            rows["able"] = able
         if _MANY * len(indices) < len(batch.calls):
             few, rows["row"] = batch.those(indices), np.arange(len(indices))
             self.recording.reuse(batch)
@@ -276,19 +275,39 @@ class Ordering:
             self._batches_taken += 1
         self._add(rows)
 
-    def _unread(self, batch: Batch, indices: Array, number: Array, maps: Array) -> Unread | None:
-        """What of the arguments of these calls makes no difference. None if not all calls have been judged after which there may be other
-        memory."""
-        held = self._repeats is not None and self._repeats.maps()
-        known = None if held or maps.any() or any(part["maps"].any() for part in self._waiting) else self.codeless()
-        if known is None or not len(known.handles) or not len(known.starts):
+    def _compared(self, rows: Array) -> Iterator[Array]:
+        """The same rows in parts, with their likeness. What came before a part has been judged when it is asked for."""
+        if self.pinned is not None:
+            rows["able"] &= ~self.pinned(rows["offset"])
+        for part in _parts(rows) if self.recording.has_accesses else [rows]:
+            held = self._repeats is not None and self._repeats.maps()
+            codeless = None if held or part["maps"].any() else self.codeless()
+            for source in distinct(part["source"]).tolist():
+                members = np.flatnonzero(part["source"] == source)
+                of_source = part.take(members)
+                self._compare(self._batches[source], of_source, codeless)
+                for column in ("like", "generations"):
+                    part[column][members] = of_source[column]
+            yield part
+
+    def _compare(self, batch: Batch, rows: Array, codeless: Codeless | None) -> None:
+        """``codeless``: kernels that have been launched. None if not all calls have been judged after which there may be other memory."""
+        known, indices = self.entry_points, rows["row"].astype(np.int64)
+        number = known.numbers(batch.calls.take(indices)["entry_point"])
+        unread = self._unread(batch, indices, number, codeless) if codeless is not None else None
+        found = likeness(batch, indices, rows["able"], known.written[number], unread)
+        rows["like"], rows["generations"] = found
+
+    def _unread(self, batch: Batch, indices: Array, number: Array, codeless: Codeless) -> Unread | None:
+        """What of the arguments of these calls makes no difference."""
+        if not len(codeless.handles) or not len(codeless.starts):
             return None
         function, functions = self.entry_points.function[number], np.zeros(len(indices), np.uint64)
         launches = np.flatnonzero((function >= 0) & (function < batch.calls["arguments"][indices]))
         handles = batch.words(indices[launches], _FIXED + function[launches])
-        place = np.minimum(np.searchsorted(known.handles, handles), len(known.handles) - 1)
-        functions[launches] = np.where(known.handles[place] == handles, handles, np.uint64(0))
-        return Unread(functions, self.entry_points.given[number], known.starts, known.ends)
+        place = np.minimum(np.searchsorted(codeless.handles, handles), len(codeless.handles) - 1)
+        functions[launches] = np.where(codeless.handles[place] == handles, handles, np.uint64(0))
+        return Unread(functions, self.entry_points.given[number], codeless.starts, codeless.ends)
 
     def _add(self, rows: Array) -> None:
         """Rows wait for their turn, before those of the parts that are not all earlier."""
@@ -391,8 +410,11 @@ class Ordering:
 
     def _without_repeats(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
         if self._repeats is None:
-            return iter([rows])
-        return self._repeats.take(rows) if len(rows) else iter(())
+            yield rows
+            return
+        self._repeats.has_gaps = bool(self.recording.freed)
+        for part in self._compared(rows) if len(rows) else ():
+            yield from self._repeats.take(part)
 
     def _decoded(
         self, items: Iterator[Array | Boundary | Skipped]
@@ -510,6 +532,18 @@ def _in_order(rows: Array) -> Array:
     if (instants[1:] > instants[:-1]).all():
         return rows
     return rows.take(np.lexsort((rows["offset"], rows["number"], instants)))
+
+
+def _parts(rows: Array) -> list[Array]:
+    """Rows in parts, so that what is known of kernels grows in between. Where many follow one another of which none maps memory, no part
+    has one that does beside them."""
+    maps = np.concatenate([[-1], np.flatnonzero(rows["maps"]), [len(rows)]])
+    long = np.flatnonzero(np.diff(maps) > _PART)
+    bounds = {0, len(rows), *(maps[long] + 1).tolist(), *maps[long + 1].tolist()}
+    for begin, end in pairwise(sorted(bounds)):
+        bounds.update(begin + (_LEAST_PART << more) for more in range(_DOUBLED) if begin + (_LEAST_PART << more) < end)
+        bounds.update(range(begin + _PART, end, _PART))
+    return [rows[begin:end] for begin, end in pairwise(sorted(bounds))]
 
 
 def _begun(batch: Batch) -> int:

@@ -33,6 +33,11 @@ _MOST_PERIODS = 16
 """That are tried."""
 _PAST = 1 << 16
 """Calls that are remembered: more than three of the longest periods."""
+_GAPS = 4
+"""In a period: what is kept is judged again, and left out from other places on."""
+_MOST_LEFT_OUT = 1 << 32
+"""Periods in a row."""
+_WORD = 1 << 64
 MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT, _HALF = np.uint64(29), np.uint64(32)
 _LOW, _KIND = np.uint64(0xFFFFFFFF), np.uint64(0xFF00)
@@ -207,6 +212,8 @@ class Repeats:
         self._held: list[Array] = []
         self.steady = False
         """Set by who judges the calls, after a ``Boundary``."""
+        self.has_gaps = False
+        """Whether periods were left out before, which are not given."""
 
     @property
     def repeating(self) -> bool:
@@ -217,25 +224,43 @@ class Repeats:
         past = len(self._like)
         like = np.concatenate([self._like, rows["like"]])
         generations = np.concatenate([self._generations, rows["generations"]])
-        self._like, self._generations = like[-_PAST:], generations[-_PAST:]
         at = 0
         if self._period:
-            at = _agreeing(like, generations, past, self._period)
+            at = self._agreed(like, generations, past) - past
             yield from self._feed(rows[:at])
-        if at == len(rows):
-            return
-        yield from self.end()
-        for run in _runs(like, generations, past + at):
+            if at < len(rows):
+                yield from self.end()
+        runs = list(_runs(like, generations, past + at, has_gaps=self.has_gaps))
+        while runs:
+            run = runs.pop(0)
             begin, end = run.begin - past, run.end - past
             yield rows[at:begin]
             self._period, self._phase, self.steady = run.period, 0, False
             yield Boundary(True)
-            yield from self._feed(rows[begin:end])
-            at = end
+            at = self._agreed(like, generations, run.end) - past if self.has_gaps else end
+            yield from self._feed(rows[begin:at])
+            if at > end:
+                runs = list(_runs(like, generations, past + at, has_gaps=self.has_gaps))
             if at < len(rows):
                 yield from self.end()
+        self._like, self._generations = like[-_PAST:], generations[-_PAST:]
         if at < len(rows):
             yield rows[at:]
+
+    def _agreed(self, like: Array, generations: Array, begin: int) -> int:
+        """How far calls from ``begin`` on continue the repetition, also behind periods that are not there any more: generations before
+        these become what they would be without them."""
+        period = self._period
+        end = begin + _agreeing(like, generations, begin, period)
+        gaps = [-period] * _GAPS
+        while self.has_gaps and end < len(like) and end - gaps.pop(0) >= period:
+            grown = _grown_in_gap(like, generations, end, period)
+            if grown is None:
+                break
+            generations[end - 2 * period : end] += np.tile(grown, 2)
+            gaps.append(end)
+            end += _agreeing(like, generations, end, period)
+        return end
 
     def _feed(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
         """Calls that continue the repetition."""
@@ -283,6 +308,26 @@ def _agreeing(like: Array, generations: Array, begin: int, period: int) -> int:
     return int(np.argmax(other)) if other.any() else len(other)
 
 
+def _grown_in_gap(like: Array, generations: Array, at: int, period: int) -> Array | None:
+    """How much more than in one period generations grew before the call ``at``, of the calls of a period that ends there: by so many times
+    as much as the call says. None if it is not alike, or grew otherwise."""
+    if like[at] != like[at - period]:
+        return None
+    before, earlier = generations[at - period : at], generations[at - 2 * period : at - period]
+    growth = before - earlier
+    times = _quotient((int(generations[at]) - int(before[0])) % _WORD, int(growth[0]))
+    return growth * np.uint64(times - 1) if 1 < times < _MOST_LEFT_OUT else None
+
+
+def _quotient(product: int, factor: int) -> int:
+    """The least number whose product with the factor is that, in 64 bits; 0 if there is none."""
+    power = factor & -factor
+    if not power or product % power:
+        return 0
+    modulus = _WORD // power
+    return product // power * pow(factor // power, -1, modulus) % modulus
+
+
 def _uneven(generations: Array, begin: int, end: int, period: int) -> Array:
     """Whether generations do not grow from period to period as they did before."""
     now, before, earlier = (generations[begin - back : end - back] for back in (0, period, 2 * period))
@@ -290,14 +335,14 @@ def _uneven(generations: Array, begin: int, end: int, period: int) -> Array:
     return uneven
 
 
-def _runs(like: Array, generations: Array, begin: int) -> Iterator[_Run]:
+def _runs(like: Array, generations: Array, begin: int, *, has_gaps: bool = False) -> Iterator[_Run]:
     """Repetitions from ``begin`` on, in their order, that are long enough to be worth it. Where one is part of a longer one (every fourth
-    turn of a loop does something else), the longer one counts."""
+    turn of a loop does something else), the longer one counts. With gaps, each is told by the part before its first gap."""
     if len(like) - begin < _FEWEST:
         return
     distance = _distances(like)[begin:]
-    nearest = list(_nearest_runs(like, generations, begin, distance))
-    longest = _longest_run(like, generations, begin, distance)
+    nearest = list(_nearest_runs(like, generations, begin, distance, has_gaps))
+    longest = _longest_run(like, generations, begin, distance, has_gaps)
     if longest is None or not all(_is_part(run, longest) for run in nearest if _overlap(run, longest)):
         yield from nearest
         return
@@ -318,19 +363,19 @@ def _length(run: _Run) -> int:
     return run.end - run.begin
 
 
-def _nearest_runs(like: Array, generations: Array, begin: int, distance: Array) -> Iterator[_Run]:
+def _nearest_runs(like: Array, generations: Array, begin: int, distance: Array, has_gaps: bool) -> Iterator[_Run]:
     """Those in which the calls before that are alike are always as far back."""
     changes = np.flatnonzero(distance[1:] != distance[:-1]) + 1
     starts, ends = np.append(0, changes), np.append(changes, len(distance))
     periods = distance[starts]
     worth = (periods > 0) & (periods <= MOST_CALLS) & ((ends - starts >= 8) | (ends == len(distance)))
     for start, end, period in zip(starts[worth].tolist(), ends[worth].tolist(), periods[worth].tolist(), strict=True):
-        run = _run_within(like, generations, begin + start, begin + end, period)
+        run = _run_within(like, generations, begin + start, begin + end, period, has_gaps)
         if run is not None:
             yield run
 
 
-def _longest_run(like: Array, generations: Array, begin: int, distance: Array) -> _Run | None:
+def _longest_run(like: Array, generations: Array, begin: int, distance: Array, has_gaps: bool) -> _Run | None:
     """Of the periods that the rarest calls have."""
     found: _Run | None = None
     for period in distinct(distance[(distance > 0) & (distance <= MOST_CALLS)])[-_MOST_PERIODS:].tolist():
@@ -338,22 +383,23 @@ def _longest_run(like: Array, generations: Array, begin: int, distance: Array) -
         other = np.flatnonzero(like[first:] != like[first - period : -period]) + first
         bounds = np.concatenate([[first - 1], other, [len(like)]])
         longest = int(np.argmax(np.diff(bounds)))
-        run = _run_within(like, generations, int(bounds[longest]) + 1, int(bounds[longest + 1]), period)
+        run = _run_within(like, generations, int(bounds[longest]) + 1, int(bounds[longest + 1]), period, has_gaps)
         if run is not None and _length(run) >= _FEWEST and (found is None or _length(run) > _length(found)):
             found = run
     return found
 
 
-def _run_within(like: Array, generations: Array, begin: int, end: int, period: int) -> _Run | None:
+def _run_within(like: Array, generations: Array, begin: int, end: int, period: int, has_gaps: bool) -> _Run | None:
     """The longest part of these calls, which are like those a ``period`` before, in which generations grow evenly; None if it is short and
-    does not go on."""
+    does not go on. With gaps, the first that is not short, if there is one."""
     first = max(begin, 2 * period)
     if first >= end:
         return None
     breaks = np.flatnonzero(_uneven(generations, first, end, period)) + first
     bounds = np.concatenate([[first - 1], breaks, [end]])
-    longest = int(np.argmax(np.diff(bounds)))
-    first, last = int(bounds[longest]) + 1, int(bounds[longest + 1])
+    lengths = np.diff(bounds) - 1
+    chosen = int(np.argmax(lengths >= 3 * period if has_gaps and lengths.max() >= 3 * period else lengths))
+    first, last = int(bounds[chosen]) + 1, int(bounds[chosen + 1])
     return _Run(first, last, period) if last - first >= 3 * period or last == len(like) else None
 
 
