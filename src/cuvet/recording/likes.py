@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -33,13 +32,27 @@ class Launch(NamedTuple):
     differing: Array
 
 
+class _Form:
+    """The newest examples of one form: their numbers, and their words but for times, as rows."""
+
+    def __init__(self, words: int) -> None:
+        self.numbers = [-1] * _WAYS
+        self.rows = np.zeros((_WAYS, words), np.uint64)
+        self.count = 0
+
+    def add(self, number: int, words: Array) -> None:
+        at = self.count % _WAYS
+        self.numbers[at], self.rows[at] = number, words
+        self.count += 1
+
+
 class Likes:
     """What was written so far that others can be told by."""
 
     def __init__(self) -> None:
         self._examples: list[tuple[int, int, Array]] = []
-        """Chunk, place in it, words."""
-        self._of_form: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        """Chunk, place in it, words but for times."""
+        self._of_form: dict[tuple[int, ...], _Form] = {}
         self._next: dict[int, int] = {}
         self._last = -1
 
@@ -51,23 +64,45 @@ class Likes:
         if flags & (CallFlag.SUSPECT | CallFlag.FAILED) or not flags & CallFlag.WORK or any(status) or outputs:
             return None
         words = np.frombuffer(record, "<u8")
-        of_form = self._of_form[_form(words)]
-        for number in [self._next.get(self._last, -1), *of_form[: -_WAYS - 1 : -1]]:
-            if number < max(0, len(self._examples) - layout.EXAMPLES):
-                continue
-            example = self._examples[number][2]
-            if len(example) == len(words) and (example[_FORM] == words[_FORM]).all():
-                differing = np.flatnonzero(example != words)
-                differing = differing[(differing >= _FIRST_ARGUMENT) | (differing == 4) | (differing == 6)]
-                if len(differing) <= _FEW:
-                    self._follow(number)
-                    return Launch(words, number, differing)
-        return Launch(words, -1, words[:0])
+        compared = _without_times(words)
+        number = self._next.get(self._last, -1)
+        if not self._can_tell(number, compared):
+            number = self._nearest(compared)
+        if number < 0:
+            return Launch(words, -1, words[:0])
+        self._follow(number)
+        return Launch(words, number, np.flatnonzero(self._examples[number][2] != compared))
+
+    def _can_tell(self, number: int, compared: Array) -> bool:
+        if number < self._oldest:
+            return False
+        example = self._examples[number][2]
+        same = len(example) == len(compared) and (example[_FORM] == compared[_FORM]).all()
+        return bool(same and np.count_nonzero(example != compared) <= _FEW)
+
+    def _nearest(self, compared: Array) -> int:
+        """The example of the same form that fewest words differ from; -1 if these are many."""
+        form = self._of_form.get(_form(compared))
+        if form is None:
+            return -1
+        rows = form.rows[: form.count]
+        differing = np.count_nonzero(rows != compared, 1)
+        best = int(np.argmin(differing))
+        return form.numbers[best] if differing[best] <= _FEW and form.numbers[best] >= self._oldest else -1
+
+    @property
+    def _oldest(self) -> int:
+        """Of those that a record can refer to."""
+        return max(0, len(self._examples) - layout.EXAMPLES)
 
     def add(self, launch: Launch, chunk: int, place: int) -> bytes:
         """The record of a new example."""
-        self._of_form[_form(launch.words)].append(len(self._examples))
-        self._examples.append((chunk, place, launch.words))
+        compared = _without_times(launch.words)
+        form = self._of_form.get(_form(compared))
+        if form is None:
+            form = self._of_form[_form(compared)] = _Form(len(compared))
+        form.add(len(self._examples), compared)
+        self._examples.append((chunk, place, compared))
         self._follow(len(self._examples) - 1)
         marked = launch.words.copy()
         marked[0] |= np.uint64(CallFlag.EXAMPLE << 48)
@@ -95,4 +130,10 @@ class Likes:
 
 
 def _form(words: Array) -> tuple[int, ...]:
-    return int(words[0]), int(words[7]), int(words[_FIRST_ARGUMENT])
+    return len(words), int(words[0]), int(words[1]), int(words[7]), int(words[_FIRST_ARGUMENT])
+
+
+def _without_times(words: Array) -> Array:
+    found: Array = words.copy()
+    found[[*_TIMES]] = 0
+    return found
