@@ -96,7 +96,7 @@ class Bound:
             self._hard.add(self._path)
             self._next[self._path] = 2 * bytes_of(self._path)
         elif self._most is not None:
-            self._next[self._path] = max(self._most, bytes_of(self._path) + self._most // 2)
+            self._next[self._path] = max(self._most, bytes_of(self._path) + self._most // 4)
         self._process = None
         return True
 
