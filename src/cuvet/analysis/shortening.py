@@ -38,6 +38,7 @@ LEAST_GAIN = 0.25
 """Of the chunks that are to be freed: if the recording would take less of the disk by no more than that, it stays as it is. Calls that
 all matter take more room in the file that is kept, where none is told as one like another."""
 MOST_PASSES = 4
+"""Where accesses are recorded, only what repeats is left out, and one pass finds it."""
 _NICENESS = 10
 _WORTH = 0.8
 """A pass that leaves more of what it was given is the last."""
@@ -216,7 +217,8 @@ def _shorten(file: FileIO, path: Path, chunks: Collection[int], left: int, kept:
     unfinished = source.unfinished
     new, size = made[0], len(chunks) * CHUNK_BYTES
     before_all = kept.stat().st_size if kept.exists() else 0
-    for number in range(1, MOST_PASSES):
+    passes = 1 if source.has_accesses else MOST_PASSES
+    for number in range(1, passes):
         if new.stat().st_size - before_all <= _LITTLE * size:
             break
         before, new = new, made[number % 2]
