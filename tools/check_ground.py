@@ -3,9 +3,9 @@
     python tools/check_ground.py PART FOLDER --from GIT_FOLDER
 
 PART is ``learn``, ``try`` or ``sealed``. The files before and after each commit are read from FOLDER/<id>/{before,after}; what is
-not there is first taken out of GIT_FOLDER, which has the git directory of each repository as <owner>+<name>, with .git, /.git,
-/repo or /repo/.git behind it, or without. A commit is found if a rule about its kind of defect reports it before the commit, at the defect or on a
-path through it, and does not after it, as docs/check-bugfixes.md counts.
+not there is first taken out of GIT_FOLDER, which has the git directory of each repository as <owner>+<name>, with .git, /.git, /repo
+or /repo/.git behind it, or without. A commit is found if a rule about its kind of defect reports it before the commit, at the defect
+or on a path through it, and does not after it, as docs/check-bugfixes.md counts.
 
 ``--missed`` names the commits that are not found, ``--correct FILE`` writes what is said of the files after the commits: what one
 version of the checker says and the one before it did not is new, and is to be judged. Of the sealed part, only totals are printed.
@@ -37,7 +37,11 @@ def take(folder: Path, row: dict[str, Any], source: Path | None) -> None:
     """Make ``folder/before`` and ``folder/after``, if they are not there."""
     if folder.exists():
         return
-    ways = [] if source is None else [source / (folder_of(row["repo"]) + end) for end in ("", ".git", "/.git", "/repo", "/repo/.git")]
+    ways = (
+        []
+        if source is None
+        else [source / (folder_of(row["repo"]) + end) for end in ("", ".git", "/.git", "/repo", "/repo/.git")]
+    )
     git = next((way for way in ways if (way / "objects").is_dir()), None)
     if git is None:
         raise SystemExit(f"{row['id']}: neither {folder} nor a git directory of {row['repo']}: give one with --from")
