@@ -122,6 +122,96 @@ FOUND = {
             "arenas.cpp": "cudaStream_t f(int n) { static Arenas arenas; return arenas.all[n].stream; }",
         },
     ),
+    "made by the classes that are derived from it": (
+        "source-member-leak",
+        {
+            "transform.hpp": """
+                class Transform { protected: cufftHandle plan; int size; Transform() : plan(0), size(0) {} };
+                class Forward : public Transform {
+                  public:
+                    Forward(int n) : Transform() { size = n; CHECK(cufftPlan1d(&plan, n, CUFFT_R2C, 1)); }
+                    void run(float *in, cufftComplex *out) { CHECK(cufftExecR2C(plan, in, out)); }
+                };"""
+        },
+    ),
+    "another function that is not seen sounds like an end, but the destructor is seen": (
+        "source-member-leak",
+        {
+            "simulator.h": "class Simulator { public: Simulator(); ~Simulator(); void free_all(); cudaEvent_t start; Memory memory; };",
+            "simulator.cu": """
+                Simulator::Simulator() { CHECK(cudaEventCreate(&start)); }
+                Simulator::~Simulator() { memory.release(); }""",
+        },
+    ),
+    "exchanged with another member of the object": (
+        "source-member-leak",
+        {
+            "register.cu": """
+                struct Register { float *amplitudes; float *first, *second; };
+                void create(Register *it, int n) {
+                    CHECK(cudaMalloc(&it->amplitudes, n));
+                    CHECK(cudaMalloc(&it->first, n));
+                }
+                void sum(Register it) {
+                    CHECK(cudaMemset(it.second, 0, 4));
+                    swapPointers(&it.first, &it.second);
+                }
+                void destroy(Register it) { CHECK(cudaFree(it.amplitudes)); }"""
+        },
+    ),
+    "made by a function that is named so, of a type that another file says": (
+        "source-member-leak",
+        {
+            "layer.hpp": """
+                class Layer {
+                  public:
+                    Layer();
+                    ~Layer();
+                  private:
+                    cudnnHandle_t handle_;
+                    cudnnActivationDescriptor_t activation_;
+                };""",
+            "layer.cpp": """
+                Layer::Layer() {
+                    CHECK(cudnnCreate(&handle_));
+                    dnn::createActivation(&activation_, CUDNN_ACTIVATION_RELU);
+                    CHECK(cudnnSetActivationDescriptor(activation_, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0));
+                }
+                Layer::~Layer() { CHECK(cudnnDestroy(handle_)); }""",
+        },
+    ),
+    "made anew where it has to be larger": (
+        "source-member-overwritten",
+        {
+            "particles.cu": """
+                struct Particles {
+                    float *x = nullptr;
+                    size_t capacity = 0;
+                    void resize(size_t size) {
+                        if (size > capacity) {
+                            CHECK(cudaMalloc(&x, size));
+                            capacity = size;
+                        }
+                    }
+                    ~Particles() { CHECK(cudaFree(x)); }
+                    Particles(const Particles &) = delete;
+                };"""
+        },
+    ),
+    "made anew with others that are freed before": (
+        "source-member-overwritten",
+        {
+            "globals.cu": """
+                static float *forces, *positions, *torques;
+                void change(int n) {
+                    CHECK(cudaFree(forces));
+                    CHECK(cudaFree(positions));
+                    CHECK(cudaMalloc(&forces, n));
+                    CHECK(cudaMalloc(&positions, n));
+                    CHECK(cudaMalloc(&torques, n));
+                }"""
+        },
+    ),
 }
 
 SILENT = {
@@ -269,6 +359,97 @@ SILENT = {
             struct Timer { double start; };
             static Timer timer;
             void f(cudaStream_t s) { CHECK(cudaStreamSynchronize(s)); }""",
+    },
+    "made by a derived class, ended by its destructor": {
+        "transform.hpp": """
+            class Transform { protected: cufftHandle plan; int size; Transform() : plan(0), size(0) {} };
+            class Forward : public Transform {
+              public:
+                Forward(int n) : Transform() { size = n; CHECK(cufftPlan1d(&plan, n, CUFFT_R2C, 1)); }
+                Forward(const Forward &) = delete;
+                ~Forward() { CHECK(cufftDestroy(plan)); }
+            };"""
+    },
+    "made by a derived class, ended by the destructor of the base class, which is not seen": {
+        "transform.hpp": """
+            class Transform { public: ~Transform(); protected: cufftHandle plan; int size; };
+            class Forward : public Transform {
+              public:
+                Forward(int n) : Transform() { size = n; CHECK(cufftPlan1d(&plan, n, CUFFT_R2C, 1)); }
+            };"""
+    },
+    "not made by the constructor, and perhaps ended by a function that is not seen": {
+        "simulator.h": "class Simulator { public: ~Simulator(); void start(); void free_all(); cudaEvent_t event; Memory memory; };",
+        "simulator.cu": """
+            void Simulator::start() { CHECK(cudaEventCreate(&event)); }
+            Simulator::~Simulator() { memory.release(); }""",
+    },
+    "exchanged with a variable": {
+        "register.cu": """
+            struct Register { float *amplitudes; float *first; };
+            void create(Register *it, int n) {
+                CHECK(cudaMalloc(&it->amplitudes, n));
+                CHECK(cudaMalloc(&it->first, n));
+            }
+            void take(Register it, float **mine) {
+                CHECK(cudaMemset(it.first, 0, 4));
+                swapPointers(&it.first, mine);
+            }
+            void destroy(Register it) { CHECK(cudaFree(it.amplitudes)); }"""
+    },
+    "made larger after the smaller one was freed": {
+        "particles.cu": """
+            struct Particles {
+                float *x = nullptr;
+                size_t capacity = 0;
+                void resize(size_t size) {
+                    if (size > capacity) {
+                        CHECK(cudaFree(x));
+                        CHECK(cudaMalloc(&x, size));
+                        capacity = size;
+                    }
+                }
+                ~Particles() { CHECK(cudaFree(x)); }
+                Particles(const Particles &) = delete;
+            };"""
+    },
+    "made larger after a function that frees it": {
+        "particles.cu": """
+            struct Particles {
+                float *x = nullptr;
+                size_t capacity = 0;
+                void release() { CHECK(cudaFree(x)); x = nullptr; }
+                void resize(size_t size) {
+                    if (size > capacity) {
+                        release();
+                        CHECK(cudaMalloc(&x, size));
+                        capacity = size;
+                    }
+                }
+                ~Particles() { release(); }
+                Particles(const Particles &) = delete;
+            };"""
+    },
+    "made where there are few, once": {
+        "particles.cu": """
+            struct Particles {
+                float *x = nullptr;
+                void setup(size_t size, size_t limit) {
+                    if (size > limit)
+                        CHECK(cudaMalloc(&x, size));
+                }
+                ~Particles() { CHECK(cudaFree(x)); }
+                Particles(const Particles &) = delete;
+            };"""
+    },
+    "one other is made anew": {
+        "globals.cu": """
+            static float *forces, *torques;
+            void change(int n) {
+                CHECK(cudaFree(forces));
+                CHECK(cudaMalloc(&forces, n));
+                CHECK(cudaMalloc(&torques, n));
+            }"""
     },
 }
 

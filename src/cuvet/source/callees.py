@@ -117,6 +117,14 @@ def _makers() -> dict[str, str]:
     return found
 
 
+@cache
+def made_by_type(kind: str) -> tuple[str, str] | None:
+    """What a handle of the type is (its kind's noun), and the entry point that makes one; None for other types."""
+    api = _makers().get(kind)
+    known = meaning(api) if api is not None else None
+    return (known.made[0][1].kind.noun, api) if known is not None and api is not None else None
+
+
 def by_use(functions: Iterable[Function], names: frozenset[str], source: Source) -> Summaries:
     """Which of the functions ``names`` give a variable its first value, which CUDA ends later: they made it."""
     found: Summaries = {}

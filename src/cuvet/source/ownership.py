@@ -92,6 +92,18 @@ def takes_over(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def creates(name: str) -> bool:
+    """Whether a function of that name sounds as if it created what it is given the address of."""
+    return "create" in _words(name)
+
+
+@lru_cache(maxsize=4096)
+def exchanges(name: str) -> bool:
+    """Whether a function of that name sounds as if it exchanged what it is given."""
+    return "swap" in _words(name)
+
+
+@lru_cache(maxsize=4096)
 def is_view(name: str) -> bool:
     """Whether a class, or the result of a function, of that name only refers to memory of somebody else."""
     found = _words(name.split("<")[0])

@@ -94,9 +94,10 @@ class ClassOutline(msgspec.Struct, frozen=True, kw_only=True):
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What a function does with a member of a class. ``verb``: ``makes``, ``ends``, ``sets``, ``clears``, ``tests``, ``shows`` (returns
-    it), ``gives`` (to somebody of whom nothing is known), ``borrows`` (sets it to a parameter of the function), or ``calls``: what a
-    destructor calls of CUDA, which is about no member. A member ``stream()`` is what the function of that name shows. ``kind`` is the
-    noun of the object's kind, ``api`` the function that was called, ``value`` the member that it is set to."""
+    it), ``gives`` (to somebody of whom nothing is known), ``asks`` (gives its address to a function that is named as if it created
+    things), ``borrows`` (sets it to a parameter of the function), or ``calls``: what a destructor calls of CUDA, which is about no member.
+    A member ``stream()`` is what the function of that name shows. ``kind`` is the noun of the object's kind, ``api`` the function that was
+    called, ``value`` the member that it is set to."""
 
     owner: str
     member: str
@@ -110,6 +111,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     api: str = ""
     value: str = ""
+    grows: bool = False
+    """It is made where a size that lasts is too small, and the function ends nothing before."""
     frame: Frame
 
 
@@ -161,6 +164,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     classes: tuple[ClassOutline, ...] = ()
+    parents: dict[str, str] = {}
+    """In C++, classes that are derived from one other class, and that one."""
     effects: tuple[Effect, ...] = ()
     objects: tuple[StaticObject, ...] = ()
     know_devices: tuple[str, ...] = ()

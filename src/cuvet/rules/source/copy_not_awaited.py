@@ -7,9 +7,10 @@ class SourceCopyNotAwaited(SourceRule):
       before anything that may wait for the work, perhaps in the next turn of a loop.
     why: The call returns before the copy is done. The host may read old values, or the copy may take what the host wrote later.
     instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
-    limits: Only buffers declared and allocated in the same function, and only up to what may wait: the next call of an unknown function, an
-      object of an unknown class, a macro. Only what is sure to be used: not in a branch, and not beyond the first element if the copy
-      may end before. Says little about pageable buffers, because copies of them mostly wait.
+    limits: Only in one function, and only up to what may wait: the next call of an unknown function, an object of an unknown class, a
+      macro. Only what is sure to be used: not in a branch, and not beyond the first element if the copy may end before. A note for memory
+      that is pageable or may be: variables and objects of the function, what parameters and members point to (a warning if another
+      function of the file pins it), and what ``data()`` of a member leads to. Copies from and to pageable memory mostly wait.
     """
 
     code = "CV866"
@@ -375,8 +376,126 @@ void run(int n) {
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(values));
 }
+
+## an object of the function, waited for [cuda]
+Header header_of(const char *values, cudaStream_t stream) {
+    Header header;
+    CHECK(cudaMemcpyAsync(&header, values, sizeof(Header), cudaMemcpyDefault, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    return header;
+}
+
+## a method is called, which may wait for the copy [cuda]
+int count_of(const char *values, cudaStream_t stream) {
+    Header header(stream);
+    CHECK(cudaMemcpyAsync(&header, values, sizeof(int), cudaMemcpyDeviceToHost, stream));
+    header.await();
+    return header.count;
+}
+
+## an object whose memory may be the device's [cuda]
+DeviceBuffer copy_of(const float *values, int n, cudaStream_t stream) {
+    DeviceBuffer copy(n);
+    CHECK(cudaMemcpyAsync(copy.data(), values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    return copy;
+}
+
+## it may be a copy to the device [cuda]
+Matrix copy_of(const float *values, int n, cudaStream_t stream) {
+    Matrix copy(n);
+    CHECK(cudaMemcpyAsync(copy.data(), values, n * sizeof(float), cudaMemcpyDefault, stream));
+    return copy;
+}
+
+## another object of the name [cuda]
+int count_of(const char *values, int n, cudaStream_t stream) {
+    if (n > 1) {
+        Header header;
+        CHECK(cudaMemcpyAsync(&header, values, sizeof(Header), cudaMemcpyDefault, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        use(header);
+    }
+    Header header;
+    return header.count;
+}
+
+## what a member points to, waited for [cuda]
+struct Counter {
+    int *count;
+    void open() { CHECK(cudaMallocHost((void **)&count, sizeof(int))); }
+    int read(const int *counter, cudaStream_t stream) {
+        CHECK(cudaMemcpyAsync(count, counter, sizeof(int), cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        return *count;
+    }
+};
+
+## the pointer is another one then [cuda]
+int read(int *count, int *other, const int *counter, cudaStream_t stream) {
+    CHECK(cudaMemcpyAsync(count, counter, sizeof(int), cudaMemcpyDeviceToHost, stream));
+    count = other;
+    return *count;
+}
+
+## another member of the object is read [cuda]
+float Model::total(cudaStream_t stream) {
+    CHECK(cudaMemcpyAsync(this->sums.data(), d_sums, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    float total = this->counts[0];
+    CHECK(cudaStreamSynchronize(stream));
+    return total + this->sums[0];
+}
 """
     INVALID = """
+## what a member points to, pinned by another function [cuda]
+struct Counter {
+    int *count;
+    void open() { CHECK(cudaMallocHost((void **)&count, sizeof(int))); }
+    int read(const int *counter, cudaStream_t stream) {
+        CHECK(cudaMemcpyAsync(count, counter, sizeof(int), cudaMemcpyDeviceToHost, stream));
+        return *count;  // warning: [source-copy-not-awaited]
+    }
+};
+
+## what a parameter points to [cuda]
+bool any(int *count, const int *counter, cudaStream_t stream) {
+    CHECK(cudaMemcpyAsync(count, counter, sizeof(int), cudaMemcpyDeviceToHost, stream));
+    return count[0] > 0;  // note: [source-copy-not-awaited]
+}
+
+## a member of an object of the function [cuda]
+int count_of(const char *values, cudaStream_t stream) {
+    Header header;
+    CHECK(cudaMemcpyAsync(&header, values, sizeof(Header), cudaMemcpyDefault, stream));
+    return header.count;  // note: [source-copy-not-awaited]
+}
+
+## an object that is returned [cuda]
+Matrix copy_of(const float *values, int n, cudaStream_t stream) {
+    Matrix copy = Matrix::Zero(n);
+    CHECK(cudaMemcpyAsync(copy.data(), values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    return copy;  // note: [source-copy-not-awaited]
+}
+
+## one of two objects of the name [cuda]
+int count_of(const char *values, int n, cudaStream_t stream) {
+    if (n > 1) {
+        Header header;
+        CHECK(cudaMemcpyAsync(&header, values, sizeof(Header), cudaMemcpyDefault, stream));
+        assert(header.count == 1);  // note: [source-copy-not-awaited]
+    } else {
+        Other header;
+        use(header);
+    }
+    return 0;
+}
+
+## a member, after a small vector is made [cuda]
+float Model::total(cudaStream_t stream) {
+    CHECK(cudaMemcpyAsync(this->sums.data(), d_sums, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    vec3 unused = vec3(0.0f);
+    return this->sums[0];  // note: [source-copy-not-awaited]
+}
+
 ## read too early [cuda]
 float first(const float *values, int n, cudaStream_t stream) {
     float *host;

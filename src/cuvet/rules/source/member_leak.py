@@ -6,9 +6,10 @@ class SourceMemberLeak(SourceRule):
     checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members.
     why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
-    limits: All functions of the class that could end the member must be visible. Silent if the member is passed to an unseen function whose
-      name says that it ends things, and if an object of the class lasts as long as the program. Modules end with their context, so they
-      count only where the class unloads others.
+    limits: All functions of the class that could end the member must be visible. It is a note if another function that is not visible
+      sounds like an end, but the destructor is visible, or if only derived classes create the member and none of them ends it. Silent if
+      the member is passed to an unseen function whose name says that it ends things, and if an object of the class lasts as long as the
+      program. Modules end with their context, so they count only where the class unloads others.
     """
 
     code = "CV855"

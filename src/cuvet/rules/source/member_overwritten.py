@@ -3,10 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberOverwritten(SourceRule):
     """
-    checks: A function that can be called again creates a member again. It neither ends the existing object nor checks whether there is one.
+    checks: A function that can be called again creates a member, or a variable of the file, again. It neither ends the existing object nor
+      checks whether there is one. It can be called again if its name says so, if it creates a larger one where a size that is kept is too
+      small, or if it ends two others that it creates after that.
     why: From the second call on, the previous object is lost until the process exits.
     instead: Create the member in the constructor, or end it before it is created again.
-    limits: Silent about functions whose names say that they are called once (``init``, ``create``, ``setup``).
+    limits: Silent about functions whose names say that they are called once (``init``, ``create``, ``setup``), unless what they do says
+      that they are called again.
     """
 
     code = "CV856"
@@ -18,6 +21,8 @@ class SourceMemberOverwritten(SourceRule):
       API, Memory Management, Stream Management, Event Management)
     reported: each call of apply allocated a buffer over the one of the call before
       (https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875)
+    reported: a function freed most of its buffers before it allocated them again
+      (https://github.com/espressomd/espresso/commit/55a54378)
     """
     VALID = """
 ## made if it is not there [cuda]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from cuvet.catalog import Kind
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
 from cuvet.rules.rule import Rule
 from cuvet.rules.source.heap_free import SourceHeapFree
@@ -57,8 +57,9 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
         for member in whole.effects:
             if member not in assigned:
                 yield from _mismatched(whole, member)
-            if whole.name and (whole.name, member) not in touched and member not in handed | assigned:
-                yield from _left_out(whole, member)
+            untouched = whole.name and (whole.name, member) not in touched and member not in handed | assigned
+            left_out = tuple(_left_out(whole, member)) if untouched else ()
+            yield from left_out or _lost_anew(whole, member)
 
 
 def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
@@ -77,13 +78,13 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
         yield from mismatched
     elif (
         not (_really(ended, made) or given or member in handed)
-        and _complete(whole, member, lasting)
+        and (severity := _how_complete(whole, member, lasting))
         and _missed(whole, made[0])
     ):
         last = _ending_function(whole)
         where = f", though {last.frame.function} ends others" if last is not None else ""
         message = f"{made[0].kind} {whole.name}::{member} is never {_past(made[0])}{where}"
-        yield finding_of(SourceMemberLeak, whole, member, made[0], message, made[0], last)
+        yield finding_of(SourceMemberLeak, whole, member, made[0], message, made[0], last, severity=severity)
     else:
         yield from _overwritten(whole, member, made, ended, handed)
 
@@ -113,7 +114,7 @@ def _touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
     return {
         (effect.owner, effect.member)
         for effect in effects
-        if effect.verb in ("gives", "sets")
+        if effect.verb in ("gives", "asks", "sets")
         or (effect.verb == "ends" and not _cleans_up(effect, made.get((effect.owner, effect.member), [])))
     }
 
@@ -182,12 +183,25 @@ def _of_one_object(effect: Effect, made: list[Effect]) -> bool:
     return effect.method and all(each.method for each in made)
 
 
-def _complete(whole: Whole, member: str, lasting: set[str]) -> bool:
-    """Whether all functions that could end the member are in sight, and its class is one that ends what it makes. Classes ``lasting``
-    have objects that last as long as the program."""
+def _how_complete(whole: Whole, member: str, lasting: set[str]) -> Severity | None:
+    """``warning`` if all functions that could end the member are in sight, and its class is one that ends what it makes; ``note`` if it is
+    only certain that the end of the object does not end what its beginning made. Classes ``lasting`` have objects that last as long as the
+    program."""
     outline = whole.outline
-    if whole.name in lasting or any(ends_its_object(name) for name in outline.undefined if name not in whole.defined):
-        return False
+    if whole.name in lasting:
+        return None
+    unseen = [name for name in outline.undefined if name not in whole.defined and ends_its_object(name)]
+    if not unseen and _ends_what_it_makes(whole, member):
+        return "warning"
+    begun = any(effect.method and effect.function == "__init__" for effect in whole.of(member, "makes"))
+    seen = "__del__" in whole.defined or (
+        not unseen and "__del__" not in outline.declared and bool(whole.heirs) and not outline.bases
+    )
+    return "note" if begun and seen else None
+
+
+def _ends_what_it_makes(whole: Whole, member: str) -> bool:
+    outline = whole.outline
     if outline.bases and "__del__" not in outline.declared:
         return False
     made = whole.of(member, "makes")
@@ -211,8 +225,40 @@ def _overwritten(
     """Made anew by a function that can be called again, which neither ends nor asks for what is there."""
     if holds_several(whole.outline.members[member]) or is_fixture(whole.outline.declared):
         return
+    yield from _lost_anew(whole, member)
     for effect in made if ended and not whole.of(member, "tests") else ():
         alone = sum(each.function == effect.function for each in whole.effects[member]) == 1
         if effect.method and not effect.guarded and _REPEATED.search(effect.function) and alone:
             message = f"{whole.name}::{effect.function} makes {member} anew each time, and loses the one before"
             yield finding_of(SourceMemberOverwritten, whole, member, effect, message, effect, None)
+
+
+def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
+    """Made anew by a function that is sure to find an object there: it makes a larger one, or it ends the others before it makes them."""
+    for effect in whole.of(member, "makes"):
+        same = [each for each in whole.effects[member] if each.function == effect.function]
+        if len(same) > 1:
+            continue
+        renewed = _renewed(whole, effect)
+        if effect.grows:
+            message = f"{whole.name}::{effect.function} makes {member} anew when it has to be larger, and loses the one before"
+            yield finding_of(SourceMemberOverwritten, whole, member, effect, message.removeprefix("::"), effect, None)
+        elif renewed is not None:
+            message = f"{effect.frame.function} makes {member} anew, and ends {renewed.member} before, but not {member}"
+            yield finding_of(SourceMemberOverwritten, whole, member, effect, message, effect, renewed)
+        else:
+            continue
+        return
+
+
+def _renewed(whole: Whole, made: Effect) -> Effect | None:
+    """Where the function ends another of the members that it makes later, of the same kind; None if it does so to fewer than two."""
+    found: list[Effect] = []
+    for other, effects in whole.effects.items():
+        here = [each for each in effects if each.function == made.function and each.frame.file == made.frame.file]
+        lines = [each.frame.line or 0 for each in here if each.verb == "makes" and each.kind == made.kind]
+        first = next((each for each in here if each.verb == "ends"), None)
+        if other != made.member and lines and first is not None and (first.frame.line or 0) < min(lines):
+            found.append(first)
+    before = [each for each in found if (each.frame.line or 0) < (made.frame.line or 0)]
+    return before[0] if len(before) > 1 else None

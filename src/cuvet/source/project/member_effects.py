@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from cuvet.source.calls import LOST_OF_SEVERAL, Meaning, meaning
-from cuvet.source.ownership import HEAP, takes_over
+from cuvet.source.ownership import HEAP, creates, exchanges, takes_over
 from cuvet.source.program import (
     Address,
     Assign,
@@ -35,6 +35,11 @@ _INDEX = re.compile(r"\[[^\]]*\]")
 _TYPE = re.compile(r"([A-Za-z_]\w*)\s*(?:<.*>)?[\s*&\[\]]*$")
 _CONST = re.compile(rb"[^{};]*\)\s*const\b")
 """The head of a function that does not change its object."""
+_COMPARED = re.compile(r"([\w.>-]*\w)(?:[<>]=?|!=)(\w[\w.>-]*)")
+"""A condition that compares two sizes."""
+_ENDS = re.compile(
+    rb"(?i)\b\w*(?:free|release|destroy|clear|reset|delete|dealloc|clean|dispose|shrink|empty)\w*\s*[(;]|\bdelete\b"
+)
 _SHOWN = re.compile(r"\s*(?:this->)?((?:\w+(?:->|\.))?\w+\(\))\s*")
 """A call that shows a member."""
 
@@ -53,7 +58,10 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
                     guarded = bool(block.guards) or number not in straight
                     effect = _effect(function, named, verb, operation, source, guarded, kind, api)
                     yield msgspec.structs.replace(
-                        effect, under=_conditions(function, block), value=_set_to(function, operation)
+                        effect,
+                        under=_conditions(function, block),
+                        value=_set_to(function, operation),
+                        grows=verb == "makes" and _grows(function, block, operation, source),
                     )
         yield from _tests(function, block, source)
         if function.name == "__del__":
@@ -88,6 +96,24 @@ def _conditions(function: Function, block: Block) -> tuple[tuple[str, bool], ...
     decided = ((function.blocks[at].edges, arm) for at, arm in block.guards)
     edges = (edges[arm] for edges, arm in decided if arm < len(edges))
     return tuple((edge.condition.text, edge.truth) for edge in edges if edge.condition is not None)
+
+
+def _grows(function: Function, block: Block, made: Operation, source: Source) -> bool:
+    """Whether it happens where one size is larger than another one that outlasts the function and is set anew, and nothing that the
+    function calls before sounds as if it ended things."""
+    own = {*function.locals, *(parameter.name for parameter in function.parameters)}
+    for at, arm in block.guards:
+        edges = function.blocks[at].edges
+        condition = edges[arm].condition if arm < len(edges) else None
+        match = _COMPARED.fullmatch(condition.text.partition(" ")[0]) if condition is not None else None
+        if condition is None or match is None or not edges[arm].truth:
+            continue
+        for size in match.groups():
+            lasts = not size[0].isdigit() and re.split(r"->|\.", size)[0] not in own
+            grown = rb"(?<![\w.])(?:this\s*->\s*)?%s\s*=(?!=)" % re.escape(size.encode())
+            if lasts and re.search(grown, source.code[condition.end : function.end]):
+                return _ENDS.search(source.code, function.start, made.start) is None
+    return False
 
 
 def _set_to(function: Function, operation: Operation) -> str:
@@ -167,11 +193,23 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
         if call.result and summary.returns and _owned(summary.returns):
             results[call.result] = summary.returns
         yield from _of_summary(call, summary)
-    else:
+    elif not (exchanges(call.name) and _within_one(call)):
         for value in call.arguments:
             lvalue = lvalue_of(value)
-            if lvalue and (isinstance(value, Address) or takes_over(call.name)):
+            if lvalue and isinstance(value, Address) and creates(call.name):
+                yield _Deed(lvalue, "asks", api=call.name)
+            elif lvalue and (isinstance(value, Address) or takes_over(call.name)):
                 yield _Deed(lvalue, "gives", api=call.name)
+
+
+def _within_one(call: Invoke) -> bool:
+    """Whether all that the call is given are members of one object."""
+    objects = {re.split(r"(?:->|\.)[^.>]*$", lvalue_of(value))[0] for value in call.arguments}
+    return (
+        len(objects) == 1
+        and len(call.arguments) > 1
+        and all(re.search(r"->|\.", lvalue_of(it)) for it in call.arguments)
+    )
 
 
 def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:

@@ -21,6 +21,7 @@ _SPACE = ord(" ")
 _END_OF_STATEMENT = re.compile(rb"[;{}]")
 _NO_COPIES = re.compile(r"\w*(?:COPY|COPIES|COPYABLE|ASSIGN|MOVE|MOVABLE)\w*\b")
 """A macro that says how a class is copied."""
+_PARENT = re.compile(r"[:,]\s*(?:(?:public|protected|private|virtual)\s+)*(?:\w+::)*(\w+)")
 _DEFAULTED = re.compile(r"=\s*default\s*;")
 _MOST_ARGUMENTS = 300
 """Bytes."""
@@ -41,6 +42,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
     return Outline(
         file=str(source.path),
         classes=tuple(_class(each, source) for each in found.classes if each.name and each.members),
+        parents=_parents(found) if source.is_cpp else {},
         effects=effects,
         objects=objects,
         know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),
@@ -87,6 +89,11 @@ def _assigned(members: set[str], source: Source) -> set[str]:
     names = "|".join(re.escape(name) for name in sorted(members))
     pattern = rf"\b({names})\s*(?:\[[^\]]*\]\s*)*=(?!=)(?!\s*(?:0\b|NULL\b|nullptr\b|\{{\s*\}}))"
     return {match.decode() for match in re.findall(pattern.encode(), source.code)}
+
+
+def _parents(found: Found) -> dict[str, str]:
+    named = {each.name: _PARENT.findall(" ".join(each.bases)) for each in found.classes if each.name}
+    return {name: parents[0] for name, parents in named.items() if len(parents) == 1 and parents[0] != name}
 
 
 def _class(each: Class, source: Source) -> ClassOutline:

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cuvet.findings import Finding, Frame, ObjectReport, Step
+from cuvet.findings import Finding, Frame, ObjectReport, Severity, Step
 from cuvet.rules.rule import Rule
+from cuvet.source.callees import made_by_type
 from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
+
+_MOST_ANCESTORS = 5
 
 
 @dataclass
@@ -19,6 +22,8 @@ class Whole:
     outline: ClassOutline
     defined: set[str] = field(default_factory=set)
     effects: dict[str, list[Effect]] = field(default_factory=lambda: defaultdict(list))
+    heirs: set[str] = field(default_factory=set)
+    """Classes that are derived from it, and do something with its members."""
 
     @property
     def name(self) -> str:
@@ -34,17 +39,58 @@ def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
     for outline in outlines:
         for each in outline.classes:
             classes[each.name].append(each)
+    having = _Having(outlines)
     wholes = {name: Whole(found[0]) for name, found in classes.items() if len(found) == 1 and not found[0].broken}
     for outline in outlines:
         for owner, function in outline.functions:
             if owner in wholes:
                 wholes[owner].defined.add(function)
         for effect in outline.effects:
-            if effect.owner in wholes:
-                wholes[effect.owner].effects[effect.member].append(effect)
+            owner = having.of(effect)
+            if owner in wholes:
+                wholes[owner].effects[effect.member].append(effect)
+                wholes[owner].heirs.update({effect.owner} - {owner})
     for whole in wholes.values():
         _see_through(whole)
+        _learn_makers(whole)
         yield whole
+
+
+class _Having:
+    """Which class has a member: the one whose function names it, or one that it is derived from."""
+
+    def __init__(self, outlines: Sequence[Outline]) -> None:
+        self._members: dict[str, set[str]] = defaultdict(set)
+        self._parents: dict[str, set[str]] = defaultdict(set)
+        for outline in outlines:
+            for each in outline.classes:
+                self._members[each.name].update(each.members)
+            for name, parent in outline.parents.items():
+                self._parents[name].add(parent)
+
+    def of(self, effect: Effect) -> str:
+        owner = effect.owner
+        for _ in range(_MOST_ANCESTORS):
+            parents = self._parents.get(owner, set())
+            if effect.member in self._members.get(owner, ()) or len(parents) != 1:
+                break
+            (owner,) = parents
+        return owner if effect.member in self._members.get(owner, ()) else effect.owner
+
+
+def _learn_makers(whole: Whole) -> None:
+    """A function that is named as if it created things, and is given the address of a handle, makes one of its type."""
+    for member, effects in whole.effects.items():
+        kind = whole.outline.members.get(member, "").rpartition("::")[2].strip()
+        made = made_by_type(kind)
+        for at, effect in enumerate(effects):
+            if effect.verb == "asks":
+                effects[at] = msgspec.structs.replace(
+                    effect,
+                    verb="makes" if made else "gives",
+                    kind=made[0] if made else "",
+                    api=made[1] if made else effect.api,
+                )
 
 
 def _see_through(whole: Whole) -> None:
@@ -63,13 +109,16 @@ def _see_through(whole: Whole) -> None:
 def without_definition(outlines: Sequence[Outline]) -> Iterator[Whole]:
     """Classes whose definition is not in sight, and the variables of a file: as far as one file makes and ends their members."""
     known = {each.name for outline in outlines for each in outline.classes}
+    having = _Having(outlines)
     for outline in outlines:
         found: dict[str, Whole] = {}
         for effect in outline.effects:
-            if effect.owner not in known:
+            if having.of(effect) not in known:
                 empty = ClassOutline(name=effect.owner, members={}, copies=True, bases=True, frame=effect.frame)
                 found.setdefault(effect.owner, Whole(empty)).effects[effect.member].append(effect)
-        yield from found.values()
+        for whole in found.values():
+            _learn_makers(whole)
+            yield whole
 
 
 def ending_step(effect: Effect) -> tuple[Frame, str]:
@@ -85,6 +134,7 @@ def finding_of(
     made: Effect,
     ended: Effect | None,
     steps: Sequence[tuple[Frame, str]] = (),
+    severity: Severity | None = None,
 ) -> Finding:
     dot = "." if at.frame.language in ("python", "c#") else "::"
     message, name = message.replace("::", dot), f"{whole.name}{dot}{member}"
@@ -100,4 +150,4 @@ def finding_of(
         destroyed=site(ends.api, ends.frame) if ends else None,
     )
     path = tuple(Step(frame=each, text=text) for each, text in steps)
-    return finding(rule, message, site(at.api, at.frame), objects=(it,), path=path)
+    return finding(rule, message, site(at.api, at.frame), objects=(it,), path=path, severity=severity)

@@ -4,12 +4,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source import kernels
 from cuvet.source.languages.cpp_text import is_launch
-from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, storage, text_of
 from cuvet.source.textual.following import Following, in_a_branch, statement_of
 from cuvet.source.textual.pointers import Buffer, address_taken, allocated, dereferences, is_sound, unevaluated
 from cuvet.source.textual.written import Body, Written
@@ -17,6 +18,15 @@ from cuvet.source.textual.written import Body, Written
 _COPY = re.compile(r"cudaMemcpy(?:2D|Peer)?Async|cuMemcpy(?:DtoH|HtoD)Async")
 _BETWEEN = re.compile(rb"cudaMemcpy(?:DeviceToHost|HostToDevice)")
 _VARIABLE = re.compile(rb"(?:^|[)&])([A-Za-z_]\w*)(?:\[0\]|\.data\(\))?$")
+_ADDRESS = re.compile(rb"(?:\([\w:\s*]+\)|\w+_cast<[\w:\s*]+>\()?\s*&\s*([A-Za-z_]\w*)\)?")
+_POINTER = re.compile(rb"(?:\([\w:\s]+\*\s*\)\s*)?((?:this->)?[A-Za-z_]\w*(?:(?:\.|->)\w+)*)(?:\.get\(\))?")
+_CONTENT = re.compile(rb"((?:this->)?[A-Za-z_]\w*(?:(?:\.|->)\w+)*)\.data\(\)")
+_ON_DEVICE = re.compile(rb"(?i)device|gpu|cuda|uvector|tensor|thrust|view|span|ref|ptr")
+"""A class whose ``data()`` may be memory of the device, or of somebody else."""
+_ALLOCATES_PINNED = (
+    rb"cuda(?:MallocHost|HostAlloc)\s*\((?:\s*\([\w\s*]*\)|\s*\w+_cast<[\w\s*]*>\s*\()?\s*&\s*(?:this->)?%s\b"
+)
+_TO_HOST = frozenset({b"cudaMemcpyDeviceToHost", b"cudaMemcpyDefault"})
 _PAGEABLE = re.compile(
     rb"(?:const\s+)?(?:float|double|int|unsigned|char|bool|long|short|size_t|\w+_t|std::(?:vector|array|string)\b|T$|real$)"
 )
@@ -118,42 +128,99 @@ def _finding(buffer: Buffer, copy: Written, use: Node, did: str, body: Body) -> 
 
 
 def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
-    """Variables, arrays and vectors of the function itself."""
-    told: set[str] = set()
+    """Variables, arrays and vectors of the function itself, vectors of the object, and what other pointers point to."""
+    told = {buffer.name for buffer in allocated(body)}
     looks = _Looks(body, frozenset())
     for copy in copies:
-        match = _VARIABLE.search(copy.arguments[0].text or b"")
-        name = match[1].decode() if match else ""
         kind = copy.arguments[3].text if len(copy.arguments) > 3 and copy.name == "cudaMemcpyAsync" else b""
-        if kind != b"cudaMemcpyDeviceToHost" or name in told or not _is_own(name, body):
+        target = _target(copy, body) if kind in _TO_HOST else None
+        if target is None or target.path in told or (kind == b"cudaMemcpyDefault" and target.counts is not _is_field):
             continue
-        use = looks.first(name, copy, _is_read, whole=True)
-        if use is not None:
-            told.add(name)
+        use = looks.first(target.path, copy, target.counts, whole=target.whole)
+        if use is not None and not _is_set_between(target.path, copy, use, body):
+            told.add(target.path)
             line = body.line(copy.node)
             message = (
-                f"the host reads `{name}`, which is pageable, before anything waits for {copy.name} in line {line}"
+                f"the host reads `{target.path}`, {target.what}, before anything waits for {copy.name} in line {line}"
             )
-            path = (body.step(copy.node, "the copy starts here"), body.step(use, f"the host reads `{name}` here"))
-            yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, severity="note", path=path)
+            path = (
+                body.step(copy.node, "the copy starts here"),
+                body.step(use, f"the host reads `{target.path}` here"),
+            )
+            severity: Severity = "warning" if _is_pinned(target.path, body) else "note"
+            yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, severity=severity, path=path)
 
 
-def _is_own(name: str, body: Body) -> bool:
-    """Whether it is declared in the function, once, as a value, an array or a vector; ``std::vector<int> name(n)`` reads as a function."""
-    declared = 0
+def _is_set_between(path: str, copy: Written, use: Node, body: Body) -> bool:
+    """Whether the pointer or the object is another one where it is used."""
+    for node, parent in body.paths(path):
+        left = parent.type == "assignment_expression" and parent.child_by_field_name("left") == node
+        if copy.end <= node.start_byte < use.start_byte and (left or parent.type == "update_expression"):
+            return True
+    return False
+
+
+def _is_pinned(path: str, body: Body) -> bool:
+    """Whether the file allocates what the member points to, as pinned memory, in another function."""
+    name = re.split(r"\W+", path)[-1].encode()
+    found = re.search(_ALLOCATES_PINNED % name, body.source.code)
+    return found is not None and not body.body.start_byte <= found.start() < body.body.end_byte
+
+
+class _Target(NamedTuple):
+    """Memory of the host that is no pointer: a variable or a member, what counts as a use of it, and what it is, for people."""
+
+    path: str
+    counts: Callable[[Node, Node], bool]
+    what: str
+    whole: bool = True
+    """The copy is of all of it, as far as one can tell."""
+
+
+def _target(copy: Written, body: Body) -> _Target | None:
+    written = copy.arguments[0].text or b""
+    address = _ADDRESS.fullmatch(written)
+    if address is not None and (kind := _declared_as(name := address[1].decode(), copy, body)):
+        plain = _PAGEABLE.match(kind) is not None
+        return _Target(name, _is_read if plain else _is_field, "which is pageable")
+    match = _VARIABLE.search(written)
+    if match is not None and _PAGEABLE.match(_declared_as(name := match[1].decode(), copy, body)):
+        return _Target(name, _is_read, "which is pageable")
+    pointer = _POINTER.fullmatch(written)
+    if pointer is not None and copy.arguments[3].text == b"cudaMemcpyDeviceToHost":
+        return _Target(pointer[1].decode(), dereferences, "memory of the host", whole=False)
+    content = _CONTENT.fullmatch(written)
+    if content is None or _ON_DEVICE.search(content[1]):
+        return None
+    path = content[1].decode()
+    if path.isidentifier():
+        kind = _declared_as(path, copy, body)
+        if kind and not _ON_DEVICE.search(kind):
+            return _Target(path, _is_read, "an object of the host")
+        return None
+    return _Target(path, _is_element, "memory of the host")
+
+
+def _declared_as(name: str, copy: Written, body: Body) -> bytes:
+    """The type that it is declared with around the copy, once, as a value, an array or a vector; ``std::vector<int> name(n)`` reads as a
+    function. Empty if it is not."""
+    found = b""
     for node, parent in body.identifiers(name):
+        block = enclosing(node, "compound_statement", "for_statement")
+        if block is None or not block.start_byte <= copy.start < block.end_byte:
+            continue
         if parent.type in ("pointer_declarator", "reference_declarator", "parameter_declaration"):
-            return False
+            return b""
         if (
             parent.type in ("array_declarator", "init_declarator", "declaration", "function_declarator")
             and parent.child_by_field_name("declarator") == node
         ):
-            declared += 1
             around = parent if parent.type == "declaration" else parent.parent
             kind = around.child_by_field_name("type") if around is not None else None
-            if kind is None or not _PAGEABLE.match(kind.text or b""):
-                return False
-    return declared == 1
+            if found or around is None or kind is None or b"static" in storage(around):
+                return b""
+            found = kind.text or b""
+    return found
 
 
 class _Looks:
@@ -191,7 +258,7 @@ class _Looks:
 
     def _within(self, name: str, start: int, end: int) -> list[tuple[Node, Node]]:
         if name not in self._uses:
-            self._uses[name] = list(self._body.identifiers(name))
+            self._uses[name] = list(self._body.paths(name))
         uses = self._uses[name]
         return uses[bisect_left(uses, start, key=_begin) : bisect_left(uses, end, key=_begin)]
 
@@ -235,6 +302,32 @@ def _is_written(node: Node, parent: Node) -> bool:
         outer is not None and outer.type == "assignment_expression" and outer.child_by_field_name("left") == parent
     )
     return assigned and dereferences(node, parent)
+
+
+def _is_field(node: Node, parent: Node) -> bool:
+    """Whether a data member of the object is read, or all of it is returned."""
+    if parent.type == "return_statement":
+        return True
+    if parent.type != "field_expression" or parent.child_by_field_name("argument") != node:
+        return False
+    outer = parent.parent
+    while outer is not None and outer.type == "field_expression":
+        parent, outer = outer, outer.parent
+    if outer is None or (outer.type == "call_expression" and outer.child_by_field_name("function") == parent):
+        return False
+    return (
+        _is_read(node, outer) if outer.type != "assignment_expression" else outer.child_by_field_name("left") != parent
+    )
+
+
+def _is_element(node: Node, parent: Node) -> bool:
+    """Whether an element of what the path leads to is read."""
+    return (
+        parent.type == "subscript_expression"
+        and parent.child_by_field_name("argument") == node
+        and not address_taken(parent)
+        and not _is_written(node, parent)
+    )
 
 
 def _is_read(node: Node, parent: Node) -> bool:

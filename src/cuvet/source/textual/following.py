@@ -13,7 +13,11 @@ _LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 _LEAVES = frozenset({"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"})
 _SKIPPED = frozenset({"if_statement", "switch_statement", "try_statement", "catch_clause", "conditional_expression"})
 """Of what is in them, not all is done."""
+_OF_NUMBERS = r"(?:\w+::)?(?:[iud]?(?:vec|mat)[234](?:x[234])?|Vec[234][fdiu]?|(?:Vector|Matrix)[234][fdi])"
+"""Small vectors and matrices of graphics."""
+_MAKES_NUMBERS = re.compile(_OF_NUMBERS)
 _PLAIN_TYPE = re.compile(
+    _OF_NUMBERS + r"|"
     r"(?:const\s+|struct\s+)*(?:\w+_t|(?:float|double|u?int|u?char|u?short|u?long|u?longlong|half|__half|bfloat)\d*|__\w+|dim3|cuda\w+|CU\w+|"
     r"FILE|timeval|timespec|T|[Rr]eal|auto|std::(?!future|async|thread|jthread|\w*lock|\w*guard|promise|condition|latch|barrier)\w+\b.*)",
     re.S,
@@ -184,7 +188,7 @@ class Following:
         if CUDA.fullmatch(name):
             of_pinned = any(text_of(each) in self._pinned for each in arguments_of(call)[:3])
             return copies_quietly(name, text) or (of_pinned and b"HostToHost" not in text)
-        if is_plain(name):
+        if is_plain(name) or _MAKES_NUMBERS.fullmatch(name):
             return True
         given = arguments_of(call)
         inner = field_text(given[0], "function") if given and given[0].type == "call_expression" else ""

@@ -6,7 +6,19 @@ from cuvet.findings import Finding
 from cuvet.source.languages.cpp import Found
 from cuvet.source.result import Options
 from cuvet.source.syntax.parsing import Node, Source
-from cuvet.source.textual import addresses, awaiting, captures, forks, names, pointers, sizes, statuses, threads
+from cuvet.source.textual import (
+    addresses,
+    awaiting,
+    captures,
+    devices,
+    forks,
+    names,
+    pointers,
+    sizes,
+    statuses,
+    streams,
+    threads,
+)
 from cuvet.source.textual.written import bodies
 
 
@@ -26,4 +38,6 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
+        yield from devices.not_restored(body)
+        yield from streams.left_out(body)
     yield from statuses.launches(found)

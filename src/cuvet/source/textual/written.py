@@ -128,6 +128,21 @@ class Body:
             if node is not None and node.type == "identifier" and node.parent is not None:
                 yield node, node.parent
 
+    def paths(self, path: str) -> Iterator[tuple[Node, Node]]:
+        """Where the variable, or the member that the path leads to (``a->b.c``), stands: the nodes, each with its parent."""
+        if path.isidentifier():
+            yield from self.identifiers(path)
+            return
+        for offset in self.words(re.split(r"\W+", path)[-1]):
+            node = self.at(offset)
+            whole = node.parent if node is not None and node.type == "field_identifier" else None
+            if (
+                whole is not None
+                and whole.parent is not None
+                and b"".join((whole.text or b"").split()) == path.encode()
+            ):
+                yield whole, whole.parent
+
     def at(self, offset: int) -> Node | None:
         return self.body.descendant_for_byte_range(offset, offset + 1)
 
