@@ -343,6 +343,83 @@ PAIRS: dict[str, tuple[str, str, str]] = {
         #endif""",
         "source-leak",
     ),
+    "a lambda that ends what it captures, or gives it to somebody": (
+        """
+        void end(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            at_end([=]() { cudaFree(table); });
+        }
+        void end_later(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            at_end([&]() { table[0] = 1; release(table); });
+        }
+        void keep(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [kept = table](int i) { return kept; });
+        }
+        void keep_address(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [=](int i) { kept = &table[i]; });
+        }
+        void end_element() {
+            cudaStream_t streams[2];
+            CHECK(cudaStreamCreate(&streams[0]));
+            at_end([&] { cudaStreamDestroy(streams[0]); });
+        }
+        void for_both(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [=] __host__ __device__(int i) { put(table); });
+        }""",
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [=](int i) { table[i] += 1; });
+        }""",
+        "source-leak",
+    ),
+    "a lambda that a macro places": (
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [=] MY_HOST_DEVICE (int i) { table[i] = 0; });
+            CHECK(cudaFree(table));
+        }""",
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMallocManaged(&table, n * sizeof(float)));
+            for_each(n, [=] MY_HOST_DEVICE (int i) { table[i] = 0; });
+        }""",
+        "source-leak",
+    ),
+    "a pointer that only the device has": (
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            for_each(n, [=] __device__(int i) { atomicAdd(table + i, 1); });
+            CHECK(cudaFree(table));
+        }
+        void g(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            for_each(n, [&table] __device__(int i) { atomicAdd(table + i, 1); });
+        }""",
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            for_each(n, [=] __device__(int i) { atomicAdd(table + i, 1); });
+        }""",
+        "source-leak",
+    ),
     "a lambda for the device": (
         """
         void f(int n) {

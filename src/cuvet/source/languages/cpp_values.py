@@ -7,9 +7,9 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
 from cuvet.source.languages.cpp_text import constant, function_declarator, parameters
 from cuvet.source.languages.flow import Flow
-from cuvet.source.languages.interest import IDENTIFIER
+from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
-from cuvet.source.program import Address, Assign, Inside, Invoke, Operation, Return, Value, pointed_at
+from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
 _ENDS_PROCESS = frozenset(
@@ -251,6 +251,17 @@ class Expressions(Flow):
         self.emit(Invoke(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
         return None
 
+    def _lambda(self, node: Node) -> None:
+        """What it captures is known elsewhere, unless the lambda only uses elements, or runs on the device, which ends nothing."""
+        body = node.child_by_field_name("body")
+        start = body.start_byte if body is not None else node.end_byte
+        head = self.source.text[node.start_byte : start]
+        only_device = b"__device__" in head and b"__host__" not in head and b"&" not in head.partition(b"]")[0]
+        for word in () if only_device else dict.fromkeys(WORD.findall(node.text or b"")):
+            if word in self.interest.names and not _only_elements(word, node, start):
+                for lvalue in self.meant(word.decode()):
+                    self.emit(Escape(lvalue, node.start_byte, written=True))
+
     def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
         """An object of a class that only refers to what it is made of."""
         return self._result(Invoke(kind.split("<")[0], tuple(given), node.start_byte, node.end_byte), dropped=False)
@@ -259,6 +270,28 @@ class Expressions(Flow):
         """An object of a class is made of these values, and may keep them."""
         for each in given:
             self.escape(self.value(each), each.start_byte)
+
+
+def _only_elements(word: bytes, node: Node, body: int) -> bool:
+    """Whether a lambda, whose body begins at ``body``, uses only elements of what the word names, never its value."""
+    text = node.text or b""
+    for match in re.finditer(rb"(?<![\w.])%s\b" % word, text[max(body - node.start_byte, 0) :]):
+        start = body + match.start()
+        name = node.descendant_for_byte_range(start, start + len(word))
+        element = name.parent if name is not None and name.type == "identifier" else None
+        if element is None or element.type != "subscript_expression" or element.child_by_field_name("argument") != name:
+            return False
+        if not _keeps_no_element(element):
+            return False
+    return re.search(rb"=\s*[^,\]]*\b%s\b" % word, text[: max(body - node.start_byte, 0)]) is None
+
+
+def _keeps_no_element(element: Node) -> bool:
+    """Whether the element is written or computed with, so that nobody gets it, which may be a handle, or its address."""
+    around = element.parent
+    if around is None or around.type != "assignment_expression":
+        return around is not None and around.type in ("update_expression", "binary_expression")
+    return around.child_by_field_name("left") == element or field_text(around, "operator") != "="
 
 
 def _last_name(call: Node) -> str:
@@ -285,7 +318,7 @@ Expressions.expressions = by_type(
         "unary_expression": Expressions._unary,
         "conditional_expression": Expressions.conditional,
         "comma_expression": Expressions._comma,
-        "lambda_expression": Expressions.out_of_sight,
+        "lambda_expression": Expressions._lambda,
         "initializer_list": Expressions._list,
         "call_expression": Expressions._call,
         "new_expression": Expressions._new,

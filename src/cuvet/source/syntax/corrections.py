@@ -7,8 +7,8 @@ _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)"
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
 _LONE_MACRO = re.compile(rb"(\)[ \t]*;\s*)([A-Z][A-Z0-9_]{2,})(?=[ \t]*(?:\r?\n|\}|/[/*]))")
 """A macro that is a statement without brackets or ``;``: with what follows it, it reads as a declaration."""
-_OF_LAMBDA = re.compile(rb"(?<=\])\s*(?:__(?:host|device|forceinline)__\s*)+(?=[({])")
-"""Where a lambda runs: ``[=] __device__(int i) { ... }``."""
+_OF_LAMBDA = re.compile(rb"(?<=\])\s*(?:(?:__(?:host|device|forceinline)__|[A-Z_]*(?:DEVICE|HOST)[A-Z_]*)\s*)+(?=[({])")
+"""Where a lambda runs: ``[=] __device__(int i) { ... }``, or a macro for it."""
 _POINTER_CAST = re.compile(rb"(?<=\*)\([\w.]+[ \t]*\*+\)(?=\w)|\*\([\w.]+[ \t]*\*+\)(?=[(&])")
 """``*(float*)p`` in C#: the grammar reads no cast behind the star."""
 _STATEMENT_MACRO = re.compile(rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*\(", re.M)
@@ -32,7 +32,7 @@ def corrected(text: bytes, grammar: str) -> bytes:
     if grammar in ("cuda", "cpp"):
         if b"RESTRICT" in text:
             text = _QUALIFIER_MACRO.sub(_blank, text)
-        if b"] __" in text or b"]__" in text:
+        if b"] __" in text or b"]__" in text or b"DEVICE" in text:
             text = _OF_LAMBDA.sub(_blank, text)
         return _LONE_MACRO.sub(lambda match: match[1] + b" " * len(match[2]), text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
