@@ -21,6 +21,7 @@ from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
+from cuvet.source.textual.timing import times_events, timing_findings
 
 
 def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> FileResult:
@@ -38,6 +39,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         findings += binding_findings(defined, lowered.functions, source)
         if source.language == "python" and copies_tensors(text):
             findings += tensor_findings(tree.root_node, source)
+        if source.language == "python" and times_events(text):
+            findings += timing_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

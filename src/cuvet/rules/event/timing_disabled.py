@@ -11,7 +11,8 @@ class EventTimingDisabled(CallRule):
     why: Such an event stores no time, so the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work often have the flag,
       because it is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
     instead: Create both events without the flag if you measure time.
-    limits: Silent about events whose creation was not seen.
+    limits: Silent about events whose creation was not seen. In Python, `cuvet check` knows events of PyTorch and CuPy that a function
+      sets a variable to, or a class a member, once.
     """
 
     code = "CV307"
@@ -24,6 +25,9 @@ class EventTimingDisabled(CallRule):
       event_elapsed_one_timing_disabled)
     documented: If either event was created with the CU_EVENT_DISABLE_TIMING flag, then this function will return
       CUDA_ERROR_INVALID_HANDLE. (CUDA Driver API, Event Management, cuEventElapsedTime)
+    documented: torch.cuda.Event: enable_timing: indicates if the event should measure time (default: False) (PyTorch documentation,
+      torch.cuda.Event)
+    documented: cupy.cuda.Event: disable_timing: if True, the event does not prepare the timing data (CuPy documentation, cupy.cuda.Event)
     """
     VALID = """
 ## events with timing
@@ -80,6 +84,72 @@ def timed(stream, work):
     runtime.eventDestroy(start)
     runtime.eventDestroy(stop)
     return milliseconds
+
+## PyTorch: events with timing [python]
+import torch
+def timed(work):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    work()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+## PyTorch: events that order work, and other objects that know a time [python]
+import torch
+def after(stream, clock):
+    event = torch.cuda.Event()
+    event.record()
+    stream.wait_event(event)
+    return clock.elapsed_time()
+
+## PyTorch: set twice, or by the caller [python]
+import torch
+def timed(timing, start):
+    end = torch.cuda.Event()
+    if timing:
+        end = torch.cuda.Event(enable_timing=True)
+    return start.elapsed_time(end)
+
+## PyTorch: it is not known whether there is timing [python]
+import torch
+def timed(work, timing, **options):
+    start = torch.cuda.Event(enable_timing=timing)
+    end = torch.cuda.Event(**options)
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)
+
+## PyTorch: a test of the error [python]
+import pytest
+import torch
+def test_elapsed():
+    start = torch.cuda.Event()
+    end = torch.cuda.Event()
+    with pytest.raises(RuntimeError):
+        start.elapsed_time(end)
+
+## PyTorch: a member of another class [python]
+import torch
+class Ordered:
+    def __init__(self):
+        self.start = torch.cuda.Event()
+class Timed:
+    def time(self, end):
+        return self.start.elapsed_time(end)
+
+## CuPy: events with timing [python]
+import cupy as cp
+def timed(work):
+    start, end = cp.cuda.Event(), cp.cuda.Event()
+    begin = cp.cuda.Event(block=True)
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return cp.cuda.get_elapsed_time(begin, end)
 """
     INVALID = """
 ## end without timing
@@ -143,6 +213,43 @@ class Timer {
         return milliseconds;
     }
 }
+
+## PyTorch: without timing [python]
+import torch
+def timed(work):
+    start = torch.cuda.Event()
+    end = torch.cuda.Event(blocking=True)
+    start.record()
+    work()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)  # error: [event-timing-disabled]
+
+## PyTorch: one without timing [python]
+import torch as th
+begin = th.cuda.Event(enable_timing=True)
+end = th.cuda.Event(enable_timing=False)
+print(begin.elapsed_time(end))  # error: [event-timing-disabled]
+
+## PyTorch: members [python]
+import torch
+class Timer:
+    def __init__(self):
+        self.start = torch.cuda.Event()
+        self.end = torch.cuda.Event(enable_timing=True)
+    def time(self):
+        return self.start.elapsed_time(self.end)  # error: [event-timing-disabled]
+
+## CuPy: without timing [python]
+import cupy
+def timed(work):
+    start = cupy.cuda.Event(disable_timing=True)
+    end = cupy.cuda.Event()
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return cupy.cuda.get_elapsed_time(start, end)  # error: [event-timing-disabled]
 """
 
     @classmethod

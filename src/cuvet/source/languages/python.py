@@ -18,6 +18,7 @@ from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 from cuvet.source.textual.tensors import copies_tensors
+from cuvet.source.textual.timing import times_events
 
 _MENTIONS = re.compile(
     rb"\bcuda\.bindings\b|\bfrom\s+cuda\s+import\b|\bcuda\.cudart\b|\bcuda\.cuda\b|\bpycuda\b|\bcuda\.(?:api\.)?runtime\b|\bcuda(?:\.api)?\s+import\s+runtime\b"
@@ -41,7 +42,7 @@ MODULE = "<module>"
 
 def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
-    return (b"cuda" in text and _MENTIONS.search(text) is not None) or copies_tensors(text)
+    return (b"cuda" in text and _MENTIONS.search(text) is not None) or copies_tensors(text) or times_events(text)
 
 
 def definitions(root: Node, text: bytes) -> Found:
