@@ -26,10 +26,10 @@ constexpr int MOST_OUTPUTS = 16;
 
 // What a record says of objects.
 struct Fields {
+    int object_count;  // first: mostly one line holds all that is filled
+    int output_count;
     ObjectField objects[MOST_OBJECTS];
     OutputField outputs[MOST_OUTPUTS];
-    int object_count;
-    int output_count;
 
     bool makes_one() const { return output_count == 1; }
     bool names_some() const { return output_count == 0 && object_count > 0; }
@@ -401,13 +401,18 @@ uint64_t key_of(const Fields& fields, const EntryPoint& entry_point, uint16_t fl
     constexpr uint16_t ORDINARY = CALL_LIFECYCLE | CALL_ORDER | CALL_STREAM_ORDERED | CALL_WORK;
     if (record_accesses && entry_point.flags & COPIES_ARGUMENTS) return 0;  // it has more words
     if (!(flags & ORDINARY) || flags & (CALL_SUSPECT | CALL_FAILED) || fields.output_count > 1) return 0;
-    for (int i = 0; i < entry_point.parameter_count; i++)
-        if (entry_point.parameters[i].capture != Capture::NONE) return 0;
     uint64_t key = uint64_t{entry_point.id} << 48 | uint64_t{flags} << 32 | stack;
     const int subject = fields.names_some() ? subject_of(fields.objects, fields.object_count) : -1;
     for (int i = 0; i < fields.object_count; i++)
         if (i != subject) key = (key ^ fields.objects[i].handle) * 0xC2B2AE3D27D4EB4Fu;
     return key * 0x9E3779B97F4A7C15u | 1;
+}
+
+// What the parameters point to would have to be compared, too.
+bool captures(const EntryPoint& entry_point) {
+    for (int i = 0; i < entry_point.parameter_count; i++)
+        if (entry_point.parameters[i].capture != Capture::NONE) return true;
+    return false;
 }
 
 Origin* find_origin(Repeats* repeats, uint64_t key) {
@@ -517,7 +522,7 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     publish(thread_, record, bytes, RecordType::CALL, flags_);
     record_ = record;
     begin_record(named_by(fields), fields.makes_one());
-    if (!key) return;
+    if (!key || captures(entry_point_)) return;
     origin_ = replace_origin(&thread_->repeats, key);
     *origin_ = {key, record, false, 0};
 }
@@ -675,7 +680,7 @@ bool Call::store_again(const Fields& fields, uint32_t stack, uint64_t key) {
     again_ = again;
     whole_ = whole;
     origin_ = origin;
-    named_ = named_by(fields);
+    named_ = names ? Subject{named.handle, named.generation, true} : Subject{};
     begin_record(named_, fields.makes_one());
     return true;
 }

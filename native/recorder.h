@@ -73,8 +73,20 @@ constexpr int MOST_FRAMES = 64;
 // The stack that a walk belongs to.
 struct KnownStack {
     uint32_t id;      // 0: none
-    int after;        // which of the thread's stacks was wanted after it, the last time
+    uint32_t after;   // which of the thread's stacks was wanted after it, the last time
     uint64_t python;  // python_key(MOST_FRAMES)
+    Footprint footprint;
+};
+
+// Stacks that a thread knows, as many as a training step has that tells of each launch. What is not used takes no
+// memory.
+struct KnownStacks {
+    static constexpr uint32_t MOST = 512, SETS = 128, WAYS = 4;
+
+    uint32_t count;             // of all that were ever known
+    uint32_t last;              // the one that was wanted last
+    uint16_t sets[SETS][WAYS];  // the newest that begin alike: see set_of() in stacks.cpp
+    KnownStack all[MOST];
 };
 
 constexpr int MOST_RETIRED = 16;
@@ -108,8 +120,7 @@ struct Thread {
     alignas(16) char close_call[1024];  // of the library's call that it is inside: see library_call.cpp
     Memo memos[1 << MEMO_BITS];
     Walks walks;
-    KnownStack stacks[Walks::MOST];  // each of the walk of the same place
-    int last_stack;                  // the one that was wanted last
+    KnownStacks stacks;
 };
 
 // While it lives, the thread is busy. Its signal handlers must see it so.

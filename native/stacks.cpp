@@ -192,6 +192,26 @@ uint64_t hash_of(const Frames& frames) {
     return hash ? hash : 1;
 }
 
+// Likewise, of a stack that is known by its footprint: ends the program if another is there now.
+#ifdef CUVET_COMPARE_UNWINDERS
+__thread uint64_t known_hashes[KnownStacks::MOST] __attribute__((tls_model("initial-exec")));
+
+void note_known(uint32_t at, const Frames& frames) { known_hashes[at] = hash_of(frames); }
+
+void compare_known(uint32_t at, Backtrace unwind) {
+    static __thread Frames frames __attribute__((tls_model("initial-exec")));
+    frames.native = 0;
+    frames.python = python_frames(frames.code, MOST_FRAMES);
+    unwind(add_frame, &frames);
+    if (!known_hashes[at] || known_hashes[at] == hash_of(frames)) return;  // none: the thread before this one knew it
+    dprintf(STDERR_FILENO, "cuvet: the unwinder found another stack than the known one\n");
+    abort();
+}
+#else
+void note_known(uint32_t, const Frames&) {}
+void compare_known(uint32_t, Backtrace) {}
+#endif
+
 bool is_foreign_driver(const dl_phdr_info* info) {
     return info->dlpi_name && strncmp(base_name(info->dlpi_name), "libcuda.so", 10) == 0 &&
            !is_our_driver(info->dlpi_addr);
@@ -348,33 +368,48 @@ uint32_t store_stack(Thread* thread, const Frames& frames) {
     return number;
 }
 
-bool is_same(const Thread& thread, int at, const Start& start, uint64_t python) {
-    const KnownStack& stack = thread.stacks[at];
-    const Walk& walk = thread.walks.all[at];
-    return stack.id && stack.python == python && is_walked_again(walk, start) && walks_hold(walk.era);
+bool is_same(const KnownStack& stack, const Start& start, uint64_t python) {
+    return stack.id && stack.python == python && is_walked_again(stack.footprint, start) &&
+           walks_hold(stack.footprint.era);
 }
 
-// One of the thread's newest stacks, of which only the return addresses are looked at; 0 if it is none of them. A
-// program that makes and ends objects in turn wants the same few one after the other.
-uint32_t known_stack(Thread* thread, const Start& start, uint64_t python) {
-    KnownStack& last = thread->stacks[thread->last_stack];
-    int at = last.after;
-    if (!is_same(*thread, at, start, python)) {
-        for (at = 0; at < Walks::MOST && !is_same(*thread, at, start, python);) at++;
-        if (at == Walks::MOST) return 0;
-        last.after = at;
+using KnownSet = uint16_t[KnownStacks::WAYS];
+
+KnownSet& set_of(KnownStacks& stacks, const Start& start, uint64_t python) {
+    return stacks.sets[mix(python, start.stack_pointer) % KnownStacks::SETS];
+}
+
+// One of the thread's stacks, of which only the return addresses are looked at; 0 if it is none of them. A program that
+// does the same again and again wants them in the same order.
+uint32_t known_stack(KnownStacks& stacks, const Start& start, uint64_t python) {
+    KnownStack& last = stacks.all[stacks.last];
+    if (!is_same(stacks.all[last.after], start, python)) {
+        const KnownSet& set = set_of(stacks, start, python);
+        uint32_t way = 0;
+        while (way < KnownStacks::WAYS && !is_same(stacks.all[set[way]], start, python)) way++;
+        if (way == KnownStacks::WAYS) return 0;
+        last.after = set[way];
     }
-    thread->last_stack = at;
-    return thread->stacks[at].id;
+    stacks.last = last.after;
+    return stacks.all[stacks.last].id;
 }
 
-// That the newest walk belongs to.
-void remember_stack(Thread* thread, uint64_t python, uint32_t id) {
-    thread->stacks[thread->last_stack].after = thread->walks.last;
-    thread->last_stack = thread->walks.last;
-    KnownStack& stack = thread->stacks[thread->last_stack];
-    stack.id = id;
+// That the walk from `start` belongs to. The oldest is forgotten for it. False: its words do not tell it.
+bool remember_stack(KnownStacks& stacks, const Walk& walk, const Start& start, uint64_t python, uint32_t id) {
+    const uint32_t at = stacks.count % KnownStacks::MOST;
+    KnownStack& stack = stacks.all[at];
+    note_words(walk, start, &stack.footprint);
+    stack.id = stack.footprint.count < 0 ? 0 : id;
+    if (!stack.id) return false;
     stack.python = python;
+    stack.after = at;
+    stacks.all[stacks.last].after = at;
+    stacks.last = at;
+    stacks.count++;
+    KnownSet& set = set_of(stacks, start, python);
+    memmove(set + 1, set, sizeof set - sizeof *set);
+    set[0] = static_cast<uint16_t>(at);
+    return true;
 }
 
 struct ForeignDriver {
@@ -423,8 +458,8 @@ uint32_t capture_stack(Thread* thread) {
     if (recording_is_full() || !unwind) return 0;
     const uint64_t python = python_key(MOST_FRAMES);
     const Start start = here();
-    if (const uint32_t known = known_stack(thread, start, python)) {
-        compare(thread->walks.all[thread->last_stack], unwind);
+    if (const uint32_t known = known_stack(thread->stacks, start, python)) {
+        compare_known(thread->stacks.last, unwind);
         return known;
     }
     Frames frames;
@@ -440,7 +475,8 @@ uint32_t capture_stack(Thread* thread) {
         walk_generated(thread, &frames);
     }
     const uint32_t id = store_stack(thread, frames);
-    if (walked) remember_stack(thread, python, id);
+    if (walked && remember_stack(thread->stacks, last_walk(thread->walks), start, python, id))
+        note_known(thread->stacks.last, frames);
     return id;
 }
 

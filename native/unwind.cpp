@@ -86,7 +86,7 @@ class Walker {
         : last_(last), walk_(walk), find_(find), now_(now), last_count_(last.era == now ? last.count : 0) {
         walk_->count = 0;
         walk_->era = now;
-        walk_->word_count = -1;
+        walk_->is_settled = false;
     }
 
     // Whether the whole stack could be walked.
@@ -106,7 +106,7 @@ class Walker {
             stack_pointer = reinterpret_cast<uint64_t>(step.return_at + 1);
             if (step.frame_at) frame_pointer = *step.frame_at;
         }
-        if (settled && address) note_words(walk_, start);
+        walk_->is_settled = settled && address;
         return true;
     }
 

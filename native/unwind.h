@@ -28,27 +28,35 @@ struct Start {
     uint64_t address, stack_pointer, frame_pointer;
 };
 
-// A word of the stack that says where a walk leads: a return address, or a saved frame pointer that some rule uses.
-struct Word {
-    uint64_t holds;
-    uint32_t at;  // bytes outward of where the walk starts
-};
-
 struct Walk {
     static constexpr int MOST = 80;  // with the shim's own frames
 
     uint32_t era;  // code_era() at that time
     int count;
-    int word_count;   // -1: words do not tell whether a walk would be the same
-    bool uses_frame;  // the start's frame pointer counts
-    Start start;
-    Word words[2 * MOST];  // outward
+    bool is_settled;  // all steps are, and it has an end
     Step steps[MOST];
 };
 
-// What a thread keeps between two walks: the newest ones.
+// A word of the stack that says where a walk leads: a return address, or a saved frame pointer that some rule uses.
+struct Word {
+    uint32_t holds;  // the low half
+    uint32_t at;     // bytes outward of where the walk starts
+};
+
+// What tells that a walk would be the same again, on as few lines as can be.
+struct Footprint {
+    static constexpr int MOST = 112;
+
+    Start start;
+    uint32_t era;
+    int16_t count;     // of the words; -1: they do not tell
+    bool uses_frame;   // the start's frame pointer counts
+    Word words[MOST];  // outward
+};
+
+// What a thread keeps between two walks: the last one, and room for the next.
 struct Walks {
-    static constexpr int MOST = 8;
+    static constexpr int MOST = 2;
 
     Walk all[MOST];
     int last;
@@ -77,31 +85,32 @@ bool walk_stack(Walks* walks, const Start& start, int most, FindDescription find
 
 inline const Walk& last_walk(const Walks& walks) { return walks.all[walks.last]; }
 
-inline void note_word(Walk* walk, const uint64_t* place, uint64_t holds) {
-    const uint64_t at = reinterpret_cast<uint64_t>(place) - walk->start.stack_pointer;
-    if (at <= UINT32_MAX && walk->word_count >= 0)
-        walk->words[walk->word_count++] = {holds, static_cast<uint32_t>(at)};
-    else  // it goes on on another stack
-        walk->word_count = -1;
+inline void note_word(Footprint* footprint, const uint64_t* place, uint64_t holds) {
+    const uint64_t at = reinterpret_cast<uint64_t>(place) - footprint->start.stack_pointer;
+    if (at <= UINT32_MAX && footprint->count >= 0 && footprint->count < Footprint::MOST)
+        footprint->words[footprint->count++] = {static_cast<uint32_t>(holds), static_cast<uint32_t>(at)};
+    else  // it goes on on another stack, or is long
+        footprint->count = -1;
 }
 
-// Of a walk whose steps are settled. Where several frames have the same frame pointer, its word stands once.
-inline void note_words(Walk* walk, const Start& start) {
-    walk->start = start;
-    walk->uses_frame = false;
-    walk->word_count = 0;
+// Of a walk from `start`. Where several frames have the same frame pointer, its word stands once.
+inline void note_words(const Walk& walk, const Start& start, Footprint* footprint) {
+    footprint->start = start;
+    footprint->era = walk.era;
+    footprint->uses_frame = false;
+    footprint->count = walk.is_settled ? 0 : -1;
     const uint64_t* frame_at = nullptr;  // null: in the start's register
     bool is_noted = false;
-    for (int i = 0; i < walk->count; i++) {
-        const Step& step = walk->steps[i];
+    for (int i = 0; i < walk.count && footprint->count >= 0; i++) {
+        const Step& step = walk.steps[i];
         if (step.uses_frame && !is_noted) {
             is_noted = true;
             if (frame_at)
-                note_word(walk, frame_at, step.frame_pointer);
+                note_word(footprint, frame_at, step.frame_pointer);
             else
-                walk->uses_frame = true;
+                footprint->uses_frame = true;
         }
-        if (i + 1 < walk->count) note_word(walk, step.return_at, walk->steps[i + 1].address);
+        if (i + 1 < walk.count) note_word(footprint, step.return_at, walk.steps[i + 1].address);
         if (step.frame_at) {
             frame_at = step.frame_at;
             is_noted = false;
@@ -109,17 +118,17 @@ inline void note_words(Walk* walk, const Start& start) {
     }
 }
 
-// Whether a walk from `start` would be this one, as far as the stack tells: the registers that count in each frame are
-// the same, so that its caller's are in the same places, and hold the same. A walk has fewer lines of words than of
-// steps.
-READS_STACKS inline bool is_walked_again(const Walk& walk, const Start& start) {
-    if (walk.start.address != start.address || walk.start.stack_pointer != start.stack_pointer ||
-        (walk.uses_frame && walk.start.frame_pointer != start.frame_pointer))
+// Whether a walk from `start` would be that one, as far as the stack tells: the registers that count in each frame are
+// the same, so that its caller's are in the same places, and hold the same.
+READS_STACKS inline bool is_walked_again(const Footprint& footprint, const Start& start) {
+    if (footprint.start.address != start.address || footprint.start.stack_pointer != start.stack_pointer ||
+        (footprint.uses_frame && footprint.start.frame_pointer != start.frame_pointer))
         return false;
     const char* stack = reinterpret_cast<const char*>(start.stack_pointer);
-    for (int i = 0; i < walk.word_count; i++)
-        if (*reinterpret_cast<const uint64_t*>(stack + walk.words[i].at) != walk.words[i].holds) return false;
-    return walk.word_count >= 0;
+    const Word* const end = footprint.words + footprint.count;
+    for (const Word* word = footprint.words; word < end; word++)
+        if (*reinterpret_cast<const uint32_t*>(stack + word->at) != word->holds) return false;
+    return footprint.count >= 0;
 }
 // Whether walks of this era can be believed.
 bool walks_hold(uint32_t era);

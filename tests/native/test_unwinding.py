@@ -45,6 +45,29 @@ def test_two_callers_of_one_function_at_the_same_place(bench: Bench) -> None:
     assert len(set(seen)) == 4
 
 
+def test_more_stacks_than_a_thread_remembers(bench: Bench) -> None:
+    """The other way round the second time, so that what followed before is no help. All have the same stack pointer."""
+    seen = equal_stacks(
+        bench,
+        """
+        APART static void down(unsigned bits, int left);
+        APART static void zero(unsigned bits, int left) { down(bits >> 1, left - 1); asm volatile("nop"); }
+        APART static void one(unsigned bits, int left) { down(bits >> 1, left - 1); asm volatile("nop; nop"); }
+        APART static void down(unsigned bits, int left) {
+            if (!left) made();
+            else if (bits & 1) one(bits, left);
+            else zero(bits, left);
+            asm volatile("");
+        }
+        int main(void) {
+            start();
+            for (unsigned i = 0; i < 2048; i++) down((i ^ -(i >> 10)) & 1023, 10);
+            return 0;
+        }""",
+    )
+    assert len(set(seen)) == 1024
+
+
 def test_frames_that_differ_in_the_frame_pointer_only(bench: Bench) -> None:
     """One frame begins where it began before, and is larger by what the frame around it is smaller."""
     seen = equal_stacks(

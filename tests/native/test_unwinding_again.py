@@ -20,31 +20,34 @@ using namespace cuvet;
 static uint64_t stack[64];
 static uint64_t at(int word) { return reinterpret_cast<uint64_t>(stack + word); }
 static const Start START = {0x1000, at(8), at(40)};
-static Walk walked() {
+static Walk walk;
+static Footprint walked() {
     stack[16] = 0x2000, stack[30] = at(40), stack[31] = 0x3000, stack[41] = 0x4000;
-    Walk walk = {};
+    walk = {};
     walk.steps[walk.count++] = {0x1000, at(8), at(40), stack + 16, nullptr, true, false};
     walk.steps[walk.count++] = {0x2000, at(17), at(40), stack + 31, stack + 30, true, false};
     walk.steps[walk.count++] = {0x3000, at(32), at(40), stack + 41, stack + 40, true, true};
     walk.steps[walk.count++] = {0x4000, at(42), 0, nullptr, nullptr, true, false};
-    note_words(&walk, START);
-    return walk;
+    walk.is_settled = true;
+    Footprint footprint;
+    note_words(walk, START, &footprint);
+    return footprint;
 }
 int main() {
-    Walk walk = walked();
-    printf("%d", is_walked_again(walk, START));
-    printf("%d", is_walked_again(walk, {0x1008, at(8), at(40)}));   // another place in the code
-    printf("%d", is_walked_again(walk, {0x1000, at(4), at(40)}));   // a deeper one on the stack
-    printf("%d", is_walked_again(walk, {0x1000, at(8), 0}));        // a frame pointer that no frame needs
+    Footprint seen = walked();
+    printf("%d", is_walked_again(seen, START));
+    printf("%d", is_walked_again(seen, {0x1008, at(8), at(40)}));   // another place in the code
+    printf("%d", is_walked_again(seen, {0x1000, at(4), at(40)}));   // a deeper one on the stack
+    printf("%d", is_walked_again(seen, {0x1000, at(8), 0}));        // a frame pointer that no frame needs
     stack[30] = at(44);                                             // one that leads elsewhere
-    printf("%d", is_walked_again(walk, START));
-    walk = walked(), stack[31] = 0x3008;                            // another caller
-    printf("%d", is_walked_again(walk, START));
-    walk = walked(), stack[41] = 0x4008;                            // the outermost is another
-    printf("%d", is_walked_again(walk, START));
-    walk = walked(), stack[4] = 0x2000;                             // its caller's address lies on another stack
-    walk.steps[0].return_at = stack + 4, note_words(&walk, START);
-    printf("%d", is_walked_again(walk, START));
+    printf("%d", is_walked_again(seen, START));
+    seen = walked(), stack[31] = 0x3008;                            // another caller
+    printf("%d", is_walked_again(seen, START));
+    seen = walked(), stack[41] = 0x4008;                            // the outermost is another
+    printf("%d", is_walked_again(seen, START));
+    seen = walked(), stack[4] = 0x2000;                             // its caller's address lies on another stack
+    walk.steps[0].return_at = stack + 4, note_words(walk, START, &seen);
+    printf("%d", is_walked_again(seen, START));
 }
 """
 
