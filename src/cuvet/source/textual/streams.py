@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cuvet.catalog import runtime
 from cuvet.findings import Finding
 from cuvet.rules.source.async_on_default_stream import SourceAsyncOnDefaultStream
 from cuvet.source.languages.interest import WORD
@@ -14,8 +15,8 @@ _STREAM = re.compile(rb"\b(?:cudaStream_t|CUstream)\s+(?:const\s+)?&?\s*(\w+)\s*
 _POINTER = re.compile(
     rb"\b(?:void|float|double|int|char|bool|unsigned|long|short|half|T|\w+_t|[a-z]+\d)\s*(?:const\s*)?\*\s*(?:__restrict__\s+|const\s+)*(\w+)\s*[,;=)]"
 )
-_WITHOUT_STREAM = {"cudaMemsetAsync": 3, "cudaMemcpyAsync": 4}
-"""How many arguments a call has that leaves the stream out."""
+_CAN_LEAVE_OUT = ("cudaMemsetAsync", "cudaMemcpyAsync")
+"""In C++ their last parameter, the stream, need not be given."""
 _WAITS = re.compile(r"Synchronize|WaitEvent")
 _LAUNCH = re.compile(rb"<<<(.*?)>>>", re.S)
 _STREAM_OF_LAUNCH = 3
@@ -67,7 +68,7 @@ def _parted(body: Body, stream: bytes) -> tuple[list[_Work], list[_Work]]:
     for call in body.calls:
         given = [each.text or b"" for each in call.arguments]
         work = _Work(call.node, call.name, frozenset(each for each in given if WORD.fullmatch(each)))
-        if call.name in _WITHOUT_STREAM and len(given) == _WITHOUT_STREAM[call.name]:
+        if call.name in _CAN_LEAVE_OUT and len(given) == runtime()[call.name].index["stream"]:
             on_default.append(work)
         elif call.name.endswith("Async") and stream in given:
             on_stream.append(work)
