@@ -210,8 +210,9 @@ def check_one(file: File, job: Job) -> Checked:
         with _limited(job.seconds):
             key, result = _result(file, text, job)
             ignores = ignore_comments(text, language(file))
-        lasts = job.cached and status is not None and settled(status)
-        seen = Seen(status, key, result.stats, ignores) if lasts and status else None
+        seen = None
+        if job.cached and status is not None and settled(status):
+            seen = Seen(status, key, result.stats, ignores)
         return Checked(file, result, ignores, seen=seen)
     except _TakesTooLong:
         return _not_checked(file, text, f"it takes more than {job.seconds:g} s")
