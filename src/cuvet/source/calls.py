@@ -96,6 +96,12 @@ class Meaning:
             SIZE if index in self.sizes else word if at == argument else 0 for index, at in enumerate(self.taken)
         )
 
+    def fills(self, argument: int) -> bool:
+        """Whether CUDA sets memory there to a number, and keeps nothing of what is there."""
+        return self.told.name.startswith("cuMemset") and any(
+            role.verb is Verb.WRITES for at, role in self.named if at == argument
+        )
+
     def only_reads(self, argument: int) -> bool:
         """Whether CUDA only reads what the argument points to."""
         parameters = self.entry_point.parameters

@@ -3,10 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceAddressOfPointer(SourceRule):
     """
-    checks: ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory gets the address of a pointer.
-    why: These functions take ``void *``, so the compiler accepts both. The wrong page is registered, or nothing is freed.
+    checks: A function that registers, unregisters, frees or sets memory gets the address of a pointer.
+    why: These functions take ``void *``, so the compiler accepts both. The wrong page is registered, freed or set.
     instead: Pass the pointer without ``&``.
-    limits: Only variables that are declared, or get a pointer, in the same function. Silent if the size is ``sizeof`` a pointer.
+    limits: Only variables that are declared, or get a pointer, in the same function. Silent if a size is ``sizeof`` a pointer.
     """
 
     code = "CV894"
@@ -15,6 +15,7 @@ class SourceAddressOfPointer(SourceRule):
     help = "leave out the &"
     evidence = """
     documented: page-locks the range of ptr and size (CUDA Runtime API, Memory Management, cudaHostRegister)
+    documented: devPtr is a pointer to device memory (CUDA Runtime API, Memory Management, cudaMemset)
     reported: cudawrappers registered the address of a member, and unregistered the memory
       (https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf)
     """
@@ -35,6 +36,13 @@ void pin(float *other) {
     CHECK(cudaHostUnregister(&result));
     CHECK(cudaHostUnregister(&text));
 }
+
+## a pointer that is set itself [cuda]
+void clear(float *values, size_t size, cudaStream_t stream) {
+    CHECK(cudaMemset(values, 0, size));
+    CHECK(cudaMemsetAsync(&values, 0, sizeof(float *), stream));
+    CHECK(cudaMemset(&values[4], 0, size));
+}
 """
     INVALID = """
 ## registered [cuda]
@@ -51,5 +59,13 @@ Memory::Memory(void *pointer, size_t size) : _size(size) {
 ## freed [cuda]
 void release(float *values) {
     CHECK(cudaFree(&values));  // warning: [source-address-of-pointer]
+}
+
+## set to zero [cuda]
+void count(int *found) {
+    int *counter;
+    CHECK(cudaMalloc(&counter, sizeof(int)));  // warning: [source-leak]
+    CHECK(cudaMemset(&counter, 0, sizeof(int)));  // warning: [source-address-of-pointer]
+    CHECK(cudaMemcpy(found, counter, sizeof(int), cudaMemcpyDeviceToHost));
 }
 """

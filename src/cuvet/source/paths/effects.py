@@ -284,7 +284,7 @@ class Effects:
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
         for at, value in enumerate(given):
-            if isinstance(value, Address) and at not in made:
+            if isinstance(value, Address) and at not in made and not found.fills(at):
                 self.handles.give(value, written=not found.only_reads(at))
 
     def _made(self, target: Value, word: int, operation: Invoke, here: Here) -> None:

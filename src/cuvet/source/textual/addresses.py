@@ -12,18 +12,19 @@ _REGISTERS = frozenset({"cudaHostRegister", "cuMemHostRegister"})
 _ENDS = frozenset(
     {"cudaHostUnregister", "cuMemHostUnregister", "cudaFree", "cudaFreeAsync", "cudaFreeHost", "cuMemFreeHost"}
 )
+_FILLS = frozenset({"cudaMemset", "cudaMemsetAsync"})
 _ADDRESS = re.compile(r"(?:\([\w\s*]+\)\s*)?&\s*([A-Za-z_]\w*)")
 
 
 def of_pointers(body: Body) -> Iterator[Finding]:
-    """Pointers whose own address is registered, unregistered or freed."""
+    """Pointers whose own address is registered, unregistered, freed or set to a value."""
     for call in body.calls:
-        if call.name not in _REGISTERS | _ENDS or not call.arguments:
+        if call.name not in _REGISTERS | _ENDS | _FILLS or not call.arguments:
             continue
         address = _ADDRESS.fullmatch(text_of(call.arguments[0]))
         if address is None or not _is_pointer(address[1], body):
             continue
-        if call.name in _REGISTERS and len(call.arguments) > 1 and _is_size_of(address[1], text_of(call.arguments[1])):
+        if any(_is_size_of(address[1], text_of(each)) for each in call.arguments[1:]):
             continue
         message = (
             f"{call.name} is given the address of the pointer `{address[1]}`, and not the memory that it points to"
