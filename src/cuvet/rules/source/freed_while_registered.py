@@ -59,6 +59,22 @@ void send(int n) {
     free(buffer);  // error: [source-freed-while-registered]
 }
 
+## freed where a helper says that another call failed [cuda]
+int report(cudaError_t error);
+
+int send(void *device, size_t n, cudaStream_t stream) {
+    void *buffer = malloc(n);
+    CHECK(cudaHostRegister(buffer, n, cudaHostRegisterDefault));
+    if (report(cudaMemcpyAsync(device, buffer, n, cudaMemcpyHostToDevice, stream))) {
+        free(buffer);  // error: [source-freed-while-registered]
+        return 1;
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaHostUnregister(buffer));
+    free(buffer);
+    return 0;
+}
+
 ## unmapped while registered [cuda]
 void send(int file, size_t n) {
     void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);

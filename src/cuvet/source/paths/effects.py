@@ -430,7 +430,9 @@ class Effects:
         word = self.handles.known(operation.arguments[0]) or 0
         memory = self.world.memory_at(word)
         registered = isinstance(memory, HostMemory) and memory.registered
-        if registered and self.statuses.any_may_have_failed(here.guards):
-            return  # perhaps it was not registered
-        if memory is not None and (registered or operation.name in HEAP):
-            self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))
+        if memory is None or not (registered or operation.name in HEAP):
+            return
+        by = memory.created_by
+        if isinstance(by, SourceCall) and self.statuses.may_have_failed(by.key, here.guards):
+            return
+        self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))

@@ -42,7 +42,3 @@ class Statuses:
     def may_have_failed(self, key: Key, guards: Guards) -> bool:
         """Whether a branch around it is taken because the call failed."""
         return any(doubt in guards for doubt in self.doubted.get(key, ()))
-
-    def any_may_have_failed(self, guards: Guards) -> bool:
-        """Whether a branch around it is taken because some call failed."""
-        return any(self.may_have_failed(key, guards) for key in self.doubted)

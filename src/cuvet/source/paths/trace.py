@@ -28,8 +28,12 @@ class SourceCall(Call):
     written: Invoke
     guards: Guards
     step: int
-    again: bool
-    """In a repetition of a loop."""
+    key: Key
+
+    @property
+    def again(self) -> bool:
+        """In a repetition of a loop."""
+        return self.key[2] > 0
 
     @property
     def asked(self) -> str:

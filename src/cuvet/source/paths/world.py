@@ -161,5 +161,5 @@ def told(
         written=written,
         guards=here.guards,
         step=here.step,
-        again=here.key[2] > 0,
+        key=here.key,
     )
