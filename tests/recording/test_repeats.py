@@ -193,6 +193,16 @@ class Program:
         stream = self.slots["stream", slot % 2]
         self.call(thread, "cuStreamSynchronize", stream, objects=[self.seen(0, "stream", stream)], flags=w.ORDER)
 
+    def rest(self, slot: int = 0, thread: int = 1) -> None:
+        """The host waits for all work."""
+        self.call(thread, "cuCtxSynchronize", flags=w.ORDER)
+
+    def fill(self, slot: int, stream: int, thread: int = 1) -> None:
+        """Sets memory, on one of two streams."""
+        memory, handle = self.slots["memory", slot], self.slots["stream", stream]
+        seen = [self.seen(0, "memory", memory), self.seen(3, "stream", handle)]
+        self.call(thread, "cuMemsetD8Async", memory, 0, 16, handle, objects=seen, flags=w.WORK | w.STREAM_ORDERED)
+
     def reset(self) -> None:
         """The first context ends, with all that belongs to it, and is there again."""
         self.call(1, "cuDevicePrimaryCtxReset", 0)

@@ -141,6 +141,78 @@ def test_what_is_kept_of_a_loop_does_not_grow_with_the_number_of_shortenings(tmp
     assert max(sizes) < 1.2 * sizes[0]
 
 
+def shuffling(made: Program, steps: int, blocks: int = 8) -> None:
+    """Each step takes the same blocks of memory, and at times they change places. The host waits for each."""
+    chosen, places = random.Random(1), [*range(blocks)]
+    for step in range(steps):
+        if step % 40 == 0:
+            chosen.shuffle(places)
+        for slot in places:
+            made.fill(slot, 0)
+        made.rest()
+
+
+def by_place(report: dict[str, Any]) -> dict[str, Any]:
+    """Of earlier calls at one place that did the same, any may be named."""
+    for finding in report["findings"]:
+        for earlier in finding["earlier"]:
+            del earlier["site"]["call"], earlier["site"]["time_ns"]
+    return report
+
+
+RESTING = {"record": 4, "wait": 4, "wait_for": 1, "launch": 1}
+
+
+def test_what_is_kept_of_a_loop_whose_memory_changes_places_does_not_grow(tmp_path: Path) -> None:
+    made = Program()
+    for slot in range(8):
+        made.make("memory", slot)
+    shuffling(made, 4000)
+    made.stale(0)
+    made.fill(0, 0)
+    made.fill(0, 1)
+    path = made.write(tmp_path, flags=4)
+    before, sizes = report(tmp_path), []
+    for part in range(1, 7):
+        shorten(path, made.now * part // 6, FEW)
+        sizes.append(kept_of(path).stat().st_size)
+    assert report(tmp_path) == before
+    assert {finding["rule"] for finding in before["findings"]} >= {"CV941"}
+    assert max(sizes) < 1.2 * sizes[0]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 1 << 32),
+    st.fixed_dictionaries({name: st.sampled_from([0, most]) for name, most in RESTING.items()}),
+    st.sampled_from([2, 4]),
+)
+def test_the_report_of_a_program_that_comes_to_rest_is_the_same(seed: int, often: dict[str, int], flags: int) -> None:
+    chosen, made = random.Random(seed), Program()
+    for slot in range(3):
+        made.make("memory", slot)
+        made.make("event", slot)
+    for _ in range(1500):
+        for name in chosen.choices([*often, "fill"], [*often.values(), 8], k=chosen.randrange(5)):
+            getattr(made, name)(chosen.randrange(3), *[chosen.randrange(2)] * (name == "fill"))
+        if chosen.randrange(200) == 0:
+            made.stale(0)
+            made.make("stream", 6)
+            made.end("stream", 6)
+        made.rest()
+    made.make("event", 7)
+    made.stale(0)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "GROUP", 3)
+        patch.setattr(shortening, "LEAST_GAIN", -9)
+        patch.setattr(shortening, "_VALUES_A_CALL", 1 << 10)
+        path = made.write(Path(folder), flags=flags)
+        before = by_place(report(Path(folder)))
+        for until in (made.now // 4, made.now // 2, EVER):
+            shorten(path, until, CHUNK_BYTES)
+            assert by_place(report(Path(folder))) == before
+
+
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     path = churning(4000).write(tmp_path)
     shorten_much(path)

@@ -23,6 +23,7 @@ import numpy as np
 from cuvet import CuvetError
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
+from cuvet.model.state import MOST, state_of
 from cuvet.recording import Recording, layout
 from cuvet.recording.examples import Examples
 from cuvet.recording.generated_code import GeneratedCode
@@ -30,7 +31,7 @@ from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, ChunkKind, RecordT
 from cuvet.recording.likes import Likes
 from cuvet.recording.ordering import Item
 from cuvet.recording.reader import KEPT_SUFFIX, Array, Batch
-from cuvet.recording.records import CallRecord, LeftOutCalls
+from cuvet.recording.records import CallRecord, Fork, HostAccess, LeftOutCalls
 from cuvet.recording.repeats import Skipped
 from cuvet.signals import error_text
 
@@ -44,6 +45,8 @@ _WORTH = 0.8
 """A pass that leaves more of what it was given is the last."""
 _LITTLE = 0.125
 """Of the chunks that are to be freed: if what is kept grows by no more than that, one pass is enough."""
+_VALUES_A_CALL = 16
+"""Of a state: to look at so many takes much less time than to judge a call."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 """FALLOC_FL_… of linux/falloc.h."""
 _MADE_ANEW = (
@@ -52,6 +55,7 @@ _MADE_ANEW = (
     RecordType.LEFT_OUT_CALLS,
     RecordType.EXAMPLE,
 )
+_THREAD = (layout.CALL.names or ()).index("thread")
 _FIELDS: Mapping[str, Any] = layout.HEADER.fields or {}
 _VERSION_AT, _CHUNKS_AT, _FREED_AT = (_FIELDS[name][1] for name in ("version", "chunks", "freed"))
 
@@ -140,6 +144,11 @@ class _Shortening(ProcessAnalysis):
         """By kind, those that were left out since a record told of some."""
         self.kept: Counter[int] = Counter()
         """Calls, by thread."""
+        self._moments: dict[tuple[bytes, int], int] = {}
+        """By the state of the model and how much was said of calls: how many records were kept before it. Since the last of what is given
+        whether it is kept or not."""
+        self._pause = 0
+        """Calls that are kept before the state is looked at again."""
 
     def run(self) -> None:
         with suppress(_Done):
@@ -152,10 +161,14 @@ class _Shortening(ProcessAnalysis):
             before = self.model.table.counts()
             super()._take(item, death)
             self._note(after - was for was, after in zip(before, self.model.table.counts(), strict=True))
-            return
-        if isinstance(item, CallRecord):
+        elif isinstance(item, CallRecord):
             self._keep(item)
-        super()._take(item, death)
+            super()._take(item, death)
+            self._look_back()
+        else:
+            if isinstance(item, (Fork, HostAccess)):
+                self._moments.clear()
+            super()._take(item, death)
 
     def _keep(self, call: CallRecord) -> None:
         instant = self._ordering.instant
@@ -165,8 +178,39 @@ class _Shortening(ProcessAnalysis):
         if not self._source.is_pinned(offset):
             self._source.records.append(record)
             self.kept[call.thread] += 1
-        elif instant > self._until:
+            self._pause -= 1
+            return
+        if instant > self._until:
             raise _Done
+        self._moments.clear()
+
+    def _look_back(self) -> None:
+        """If the model is as it was at an earlier moment, and nothing was said since, no call since then need be kept."""
+        model = self.model
+        if self._pause > 0 or model is None or not model.order.at_rest():
+            return
+        found = state_of(model)
+        if found is None:
+            self._pause = MOST // _VALUES_A_CALL
+            return
+        state, values = found
+        self._pause = values // _VALUES_A_CALL
+        kept = len(self._source.records)
+        then = self._moments.setdefault((state, self._told + self.judge.contradicted), kept)
+        if then < kept:
+            self._forget_since(then)
+
+    def _forget_since(self, then: int) -> None:
+        """No call since there were so many records is kept. No object was made in between."""
+        records = self._source.records
+        since = records[then:]
+        del records[then:]
+        for each in since:
+            if int.from_bytes(each[4:6], "little") == RecordType.CALL:
+                self.kept[layout.CALL_FIXED.unpack_from(each)[_THREAD]] -= 1
+            else:
+                records.append(each)
+        self._moments = {state: kept for state, kept in self._moments.items() if kept <= then}
 
     def _skip(self, counts: Sequence[int]) -> None:
         super()._skip(tuple(counts))

@@ -277,6 +277,34 @@ class Order:
         if len(self._left_behind) > MOST_LEFT_BEHIND:
             self._forget(next(iter(self._left_behind)))
 
+    def at_rest(self) -> bool:
+        """Whether the host is known to have waited for all work."""
+        return all(self._done.get(number, 0) >= count for number, count in self._given.items())
+
+    def unfinished(self, clock: Clock) -> Clock:
+        """What of a clock is not known to be done."""
+        return {number: count for number, count in clock.items() if not self.is_done((number, count))}
+
+    def unfinished_work(self) -> tuple[object, ...]:
+        """What of all work can matter to what follows. How much was done before it does not."""
+        given = {number: 0 if self.is_done((number, count)) else count for number, count in self._given.items()}
+        return given, self.unfinished(self._perhaps_done), tuple(self._left_behind)
+
+    def unfinished_of(self, context: ContextOrder) -> tuple[object, ...]:
+        """Likewise of the streams of a context."""
+        legacy = 0 if context.legacy is None else self._given.get(context.legacy.number, 0)
+        timelines = {
+            number: (
+                self.unfinished(each.clock),
+                self.unfinished(each.worked),
+                each.joined == (context.works if context.legacy and number == context.legacy.number else legacy),
+                each.uncertain,
+            )
+            for number, each in context.timelines.items()
+        }
+        clocks = self.unfinished(context.blocking), self.unfinished(context.left_behind)
+        return *clocks, context.legacy, context.left_uncertain, context.uncertain, timelines
+
     def extent(self) -> object:
         """How many streams have work, and how many were left behind; what is forgotten of these is no repetition."""
         left = len(self._left_behind)

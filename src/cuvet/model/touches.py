@@ -176,6 +176,13 @@ class Touches:
                 if touch.collides(access.touch) and not _may_be_done(access.call, order):
                     yield access
 
+    def unfinished(self, order: Order) -> Iterator[Access | Call]:
+        """What the host is not known to have waited for."""
+        yield from (call for call in self._telling if not _is_done(call, order))
+        for streams in self._accesses.values():
+            for accesses in streams.values():
+                yield from (each for each in accesses.values() if not _is_done(each.call, order))
+
     def end(self, memory: Memory) -> None:
         """It is not there any more."""
         self._accesses.pop(memory, None)
