@@ -292,18 +292,27 @@ class Order:
 
     def unfinished_of(self, context: ContextOrder) -> tuple[object, ...]:
         """Likewise of the streams of a context."""
-        legacy = 0 if context.legacy is None else self._given.get(context.legacy.number, 0)
         timelines = {
             number: (
                 self.unfinished(each.clock),
                 self.unfinished(each.worked),
-                each.joined == (context.works if context.legacy and number == context.legacy.number else legacy),
+                self._takes_over(context, number, each),
                 each.uncertain,
             )
             for number, each in context.timelines.items()
         }
         clocks = self.unfinished(context.blocking), self.unfinished(context.left_behind)
         return *clocks, context.legacy, context.left_uncertain, context.uncertain, timelines
+
+    def _takes_over(self, context: ContextOrder, number: int, timeline: Timeline) -> bool:
+        """Whether the next work of a stream comes after unfinished work of the other side, which it has not taken over yet."""
+        legacy = context.legacy
+        if legacy is None or legacy.timeline is None:
+            return False
+        if number == legacy.number:
+            return timeline.joined != context.works and bool(self.unfinished(context.blocking))
+        given = self._given.get(legacy.number, 0)
+        return timeline.joined != given and bool(self.unfinished(legacy.timeline.worked))
 
     def extent(self) -> object:
         """How many streams have work, and how many were left behind; what is forgotten of these is no repetition."""
