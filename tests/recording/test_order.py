@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import sys
 from collections.abc import Iterable, Sequence
@@ -330,6 +331,29 @@ ALL, FEW = 300, 16 + 8
 )
 def test_calls_that_are_judged_once_may_be_left_out(tmp_path: Path, records: bytes, count: int) -> None:
     assert delivered(tmp_path, records) == count
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "count"),
+    [
+        (Kind.CUBLASLT_DESCRIPTOR, 10, FEW),
+        (Kind.CUBLASLT_DESCRIPTOR, 1000, ALL),
+        (Kind.CUBLASLT_HANDLE, 10, ALL),
+    ],
+)
+def test_which_descriptor_of_a_handle_it_is_does_not_matter_if_none_of_them_was_recorded(
+    tmp_path: Path, kind: Kind, made: int, count: int
+) -> None:
+    """As many as there were meanwhile are no repetition. ``made``: the generation of the last that was recorded."""
+    outputs = [(0, Kind.CUBLASLT_DESCRIPTOR, made, 0xD0)]
+    records = w.call("cublasLtMatmulDescCreate", [0x7FFE, 68, 0], number=1, entered=50, outputs=outputs)
+    chosen = random.Random(1)
+    for number, generation in enumerate(sorted(chosen.sample(range(100, 900), ALL)), 2):
+        seen = [(1, kind, 3, generation, 0xD0, 0xC0)]
+        records += w.call(
+            "cublasLtMatmul", [0xA0, 0xD0], number=number, entered=100 * number, objects=seen, flags=w.WORK
+        )
+    assert delivered(tmp_path, records) == 1 + count
 
 
 def test_where_the_driver_writes_to_does_not_matter(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def columns(directory: Path, calls: Iterable[bytes], written: int = 0, able: obj
     (batch,) = Recording(directory / "1000-1.cuvet").poll()
     count = len(batch.calls)
     bits = np.full(count, written, np.uint64)
-    return likeness(batch, np.arange(count), np.broadcast_to(np.array(able, bool), count), bits)
+    newest = np.full(1 << 8, 1 << 63, np.uint64)
+    return likeness(batch, np.arange(count), np.broadcast_to(np.array(able, bool), count), bits, newest)
 
 
 def made(name: str = "cuStreamWaitEvent", **fields: object) -> bytes:

@@ -24,7 +24,7 @@ from cuvet.analysis.judge import Judge
 from cuvet.catalog import Kind
 from cuvet.model import Model
 from cuvet.model.table import ObjectTable
-from cuvet.recording import ordering, reader, short_lives
+from cuvet.recording import ordering, reader, rests, short_lives
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord
@@ -263,10 +263,14 @@ def delivered(path: Path, repeats: bool) -> int:
     return len(calls_given(path, repeats))
 
 
+AT_REST: list[tuple[Any, ...]] = [
+    *(("fill", slot, stream) for slot in range(3) for stream in range(2)),
+    *((name, slot) for name in ("record", "wait", "work", "wait_for", "launch") for slot in range(2)),
+]
 slots, threads = st.integers(0, 3), st.integers(1, 2)
 steps = st.one_of(
     st.tuples(st.sampled_from(["make", "end"]), st.sampled_from(sorted(MAKES)), slots, threads),
-    st.tuples(st.sampled_from(["record", "wait", "work", "wait_for", "launch"]), slots, threads),
+    st.tuples(st.sampled_from(["record", "wait", "work", "wait_for", "launch", "rest"]), slots, threads),
 )
 mistakes = st.tuples(st.just("stale"), slots, threads)
 bodies = st.lists(steps, min_size=1, max_size=8)
@@ -293,6 +297,33 @@ def test_the_report_is_the_same(
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
         made.write(Path(folder), flags=2 * complete + 4 * accesses)
+        without, with_all = both(Path(folder))
+    assert without == with_all
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.booleans(), st.integers(1, 20))
+def test_the_report_of_a_program_that_comes_to_rest_is_the_same(seed: int, complete: bool, fewest: int) -> None:
+    """It does one thing or another, in no order, and waits for all."""
+    chosen, made = random.Random(seed), Program()
+    for what, slot in [*(("memory", slot) for slot in range(3)), ("event", 0), ("event", 1), ("pooled", 0)]:
+        made.make(what, slot)
+    bodies = [chosen.choices(AT_REST, k=chosen.randrange(9)) for _ in range(4)]
+    for at in range(chosen.randrange(400)):
+        for name, *arguments in [*chosen.choice(bodies), ("rest",), *bodies[0][:1]]:
+            getattr(made, name)(*arguments)
+        if at % 100 == 99:
+            made.stale(at // 100)
+            made.make("event", at // 100)
+    for slot in range(3):
+        made.stale(slot)
+        made.work(0)
+        made.copy(slot)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "GROUP", 3)
+        patch.setattr(rests, "FEWEST", fewest)
+        patch.setattr(process, "VALUES_A_CALL", 1 << 10)
+        made.write(Path(folder), flags=2 * complete + 4)
         without, with_all = both(Path(folder))
     assert without == with_all
 

@@ -21,6 +21,7 @@ from cuvet.catalog import Kind
 from cuvet.findings import MemoryUse
 from cuvet.meta import Meta
 from cuvet.model import MORE_THAN_ANY_GPU, Model
+from cuvet.model.state import MOST, VALUES_A_CALL, state_of
 from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
@@ -99,6 +100,7 @@ class ProcessAnalysis:
             self._count_left_out(self._ordering.instant)
         if isinstance(item, CallRecord) and self.model is not None:
             self._judge(self.model, item, death)
+            self._look_at_rest(self.model)
         elif isinstance(item, Boundary):
             self._ordering.after_period(
                 self.model is not None and self._steady.after(item, self.model, self._told + self.judge.contradicted)
@@ -116,6 +118,13 @@ class ProcessAnalysis:
             self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
         elif isinstance(item, HostAccess):
             self._judge_touch(self.model, item)
+
+    def _look_at_rest(self, model: Model) -> None:
+        """Where the host has waited for all work, the state of the model is worth a look."""
+        if self._ordering.wants_state() and model.order.at_rest() and not model.lost_contexts:
+            found = state_of(model)
+            state = None if found is None else (found[0], self._told + self.judge.contradicted)
+            self._ordering.rested(state, (MOST if found is None else found[1]) // VALUES_A_CALL)
 
     def _take_alike(self, model: Model, alike: Alike) -> None:
         """What was made like an object that is in the model, unless the call that made that could not be judged."""

@@ -23,7 +23,7 @@ import numpy as np
 from cuvet import CuvetError
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.model.state import MOST, state_of
+from cuvet.model.state import MOST, VALUES_A_CALL, state_of
 from cuvet.recording import Recording, layout
 from cuvet.recording.examples import Examples
 from cuvet.recording.generated_code import GeneratedCode
@@ -45,8 +45,6 @@ _WORTH = 0.8
 """A pass that leaves more of what it was given is the last."""
 _LITTLE = 0.125
 """Of the chunks that are to be freed: if what is kept grows by no more than that, one pass is enough."""
-_VALUES_A_CALL = 16
-"""Of a state: to look at so many takes much less time than to judge a call."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 """FALLOC_FL_… of linux/falloc.h."""
 _MADE_ANEW = (
@@ -191,10 +189,10 @@ class _Shortening(ProcessAnalysis):
             return
         found = state_of(model)
         if found is None:
-            self._pause = MOST // _VALUES_A_CALL
+            self._pause = MOST // VALUES_A_CALL
             return
         state, values = found
-        self._pause = values // _VALUES_A_CALL
+        self._pause = values // VALUES_A_CALL
         kept = len(self._source.records)
         then = self._moments.setdefault((state, self._told + self.judge.contradicted), kept)
         if then < kept:

@@ -13,6 +13,8 @@ from cuvet.model.touches import Touches
 
 MOST = 1 << 18
 """Values of a state. Of a larger one nothing is told."""
+VALUES_A_CALL = 16
+"""To look at so many takes much less time than to judge a call."""
 _DIGEST_BYTES = 16
 _CLOCKS = frozenset({"clock", "endangered"})
 _LEFT_OUT = frozenset({"kernels", "_alike", "created_by", "timeline", "_default_stream_numbers"})

@@ -26,6 +26,7 @@ import numpy as np
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog.authored.libraries.accessed import accessed
+from cuvet.catalog.kinds import Part
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
@@ -34,6 +35,7 @@ from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, HostAccess, decode
 from cuvet.recording.repeats import MIX, ROW, Boundary, Codeless, Repeats, Skipped, Unread, likeness
+from cuvet.recording.rests import Rests, State
 from cuvet.recording.short_lives import FEWEST, LASTING, Alike, LeftOut, Run, columns_of, ended_by, made_by, needless
 
 SLACK_NS = 50_000_000
@@ -152,6 +154,14 @@ class EntryPoints:
         return self._names.get(number, f"entry point {number}")
 
 
+def _newest_made() -> Array:
+    """By kind, the newest generation of an object whose making was recorded. Of descriptors, those made at one place are not recorded
+    beyond a few hundred; of all others, all are."""
+    newest = np.full(1 << 8, np.iinfo(np.uint64).max, np.uint64)
+    newest[[kind for kind in Kind if kind.row.part is Part.DESCRIPTOR]] = 0
+    return newest
+
+
 def _is_repeatable(entry_point: EntryPoint) -> bool:
     """Of what a struct names, the struct is compared if it describes a launch: its attributes are then stored too."""
     if entry_point.api != "driver":
@@ -181,6 +191,8 @@ class Ordering:
         self.codeless: Callable[[], Codeless | None] = lambda: None
         """What is known of kernels without code, when all calls that were read before have been judged; None: all they are given counts."""
         self._repeats = Repeats() if repeats else None
+        self._rests = Rests(self._repeats) if self._repeats is not None else None
+        self._newest_made = _newest_made()
         self._ended = 0
         self._alike: set[int] = set()
         self._waiting: list[Array] = []
@@ -203,6 +215,15 @@ class Ordering:
         """Told after each ``Boundary``: whether the last repetitions left the state as it was."""
         if self._repeats is not None:
             self._repeats.steady = steady
+
+    def wants_state(self) -> bool:
+        """Whether the state is asked for after the call that was given last, if the host has waited for all work."""
+        return self._rests is not None and self._rests.wants_state(*self._given)
+
+    def rested(self, state: State | None, pause: int) -> None:
+        """Told then (``Rests.rested``)."""
+        if self._rests is not None:
+            self._rests.rested(*self._given, state, pause)
 
     def given(self) -> tuple[int, bytes]:
         """Place and record of the call that was given last, if it had returned when it was read."""
@@ -227,9 +248,7 @@ class Ordering:
         until = self._newest - self._slack if running and newest else EVER
         self._newest = max(self._newest, newest)
         yield from self._release(until, running)
-        # Nothing is said of what a repetition holds back, so that it can wait for what follows.
-        if self._repeats is not None and not (running and newest and self._repeats.repeating and self._repeats.steady):
-            yield from self._decoded(self._repeats.flush())
+        yield from self._decoded(self._flushed(wait=running and newest > 0))
         self._forget()
 
     def _take(self, batch: Batch) -> None:
@@ -259,6 +278,7 @@ class Ordering:
         rows["source"], rows["row"] = self._batches_taken, indices
         rows["special"] = calls["status"] == PENDING
         if self._repeats is not None:
+            self._note_made(batch, indices[known.library[number] & makes])
             calm = (calls["status"] == 0) & (calls["flags"] & _SUSPECT == 0)
             rows["able"] = known.repeatable[number] & calm
             rows["calm"] = rows["able"] | (known.calm[number] & calm)
@@ -274,6 +294,15 @@ class Ordering:
             rows["source"][at], rows["row"][at] = self._batches_taken, 0
             self._batches_taken += 1
         self._add(rows)
+
+    def _note_made(self, batch: Batch, indices: Array) -> None:
+        """What calls of libraries made."""
+        calls = batch.calls.take(indices)
+        outputs = _FIXED + calls["arguments"].astype(np.int64) + 3 * calls["objects"]
+        for at in range(int(calls["outputs"].max(initial=0))):
+            has = calls["outputs"] > at
+            words = batch.words(indices[has], outputs[has] + 2 * at)
+            np.maximum.at(self._newest_made, words >> np.uint64(8) & np.uint64(0xFF), words >> np.uint64(32))
 
     def _compared(self, rows: Array) -> Iterator[Array]:
         """The same rows in parts, with their likeness. What came before a part has been judged when it is asked for."""
@@ -295,7 +324,7 @@ class Ordering:
         known, indices = self.entry_points, rows["row"].astype(np.int64)
         number = known.numbers(batch.calls.take(indices)["entry_point"])
         unread = self._unread(batch, indices, number, codeless) if codeless is not None else None
-        found = likeness(batch, indices, rows["able"], known.written[number], unread)
+        found = likeness(batch, indices, rows["able"], known.written[number], self._newest_made, unread)
         rows["like"], rows["generations"] = found
 
     def _unread(self, batch: Batch, indices: Array, number: Array, codeless: Codeless) -> Unread | None:
@@ -320,7 +349,8 @@ class Ordering:
     def _forget(self) -> None:
         """Batches of which nothing waits any more."""
         used = {source for part in self._waiting for source in distinct(part["source"]).tolist()}
-        used |= self._repeats.sources() if self._repeats is not None else set()
+        for waiting in (self._repeats, self._rests):
+            used |= waiting.sources() if waiting is not None else set()
         self._batches = {number: batch for number, batch in self._batches.items() if number in used}
 
     def _first_alike(self, batch: Batch, indices: Array, ended: Array) -> Array:
@@ -406,15 +436,30 @@ class Ordering:
         return True
 
     def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped | LeftOut | Alike]:
-        return self._decoded(self._repeats.interrupt()) if self._repeats is not None else iter(())
+        if self._repeats is None or self._rests is None:
+            return
+        for rows in self._rests.interrupt():
+            yield from self._decoded(self._repeats.take(rows))
+        yield from self._decoded(self._repeats.interrupt())
+
+    def _flushed(self, *, wait: bool) -> Iterator[Array | Boundary | Skipped]:
+        """What is held back. Nothing is said of it, so that it can ``wait`` for what follows."""
+        if self._repeats is None or self._rests is None:
+            return
+        if not wait:
+            for rows in self._rests.flush():
+                yield from self._repeats.take(rows)
+        if not (wait and self._repeats.repeating and self._repeats.steady):
+            yield from self._repeats.flush()
 
     def _without_repeats(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
-        if self._repeats is None:
+        if self._repeats is None or self._rests is None:
             yield rows
             return
         self._repeats.has_gaps = bool(self.recording.freed)
         for part in self._compared(rows) if len(rows) else ():
-            yield from self._repeats.take(part)
+            for piece in self._rests.take(part) if self.recording.has_accesses else [part]:
+                yield from self._repeats.take(piece)
 
     def _decoded(
         self, items: Iterator[Array | Boundary | Skipped]

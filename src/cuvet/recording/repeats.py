@@ -39,7 +39,7 @@ _MOST_LEFT_OUT = 1 << 32
 """Periods in a row."""
 _WORD = 1 << 64
 MIX = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT, _HALF = np.uint64(29), np.uint64(32)
+_SHIFT, _HALF, _BYTE = np.uint64(29), np.uint64(32), np.uint64(8)
 _LOW, _KIND = np.uint64(0xFFFFFFFF), np.uint64(0xFF00)
 _WEIGHTS = np.cumprod(np.full(_LONGEST // 8 + 1, MIX))
 """By word of a record: the same word elsewhere counts otherwise."""
@@ -109,11 +109,12 @@ class Unread(NamedTuple):
 
 
 def likeness(
-    batch: Batch, rows: Array, repeatable: Array, written: Array, unread: Unread | None = None
+    batch: Batch, rows: Array, repeatable: Array, written: Array, newest: Array, unread: Unread | None = None
 ) -> tuple[Array, Array]:
     """Two columns of some calls: their likeness, and a sum of the generations in them. ``repeatable`` says which of them can be like
     another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared. Nor are
-    arguments that are ``unread``."""
+    arguments that are ``unread``. ``newest``: by kind, up to which generation there may be objects whose making was recorded; generations
+    beyond are all one."""
     calls = batch.calls.take(rows)
     like = (batch.offsets[rows].astype(np.uint64) ^ MIX) * MIX
     generations = np.zeros(len(rows), np.uint64)
@@ -124,7 +125,7 @@ def likeness(
         masked = range(0)
         if unread is not None and unread.functions[first]:
             masked = _kernel_words(batch.record(int(rows[first])), int(unread.parameters[first]))
-        found, sums, told = _of_shape(batch, rows[members], calls[first], int(written[first]), masked, unread)
+        found, sums, told = _of_shape(batch, rows[members], calls[first], int(written[first]), newest, masked, unread)
         like[members[told]], generations[members[told]] = found[told], sums[told]
     return like, generations
 
@@ -161,7 +162,7 @@ def _kernel_words(record: bytes, parameter: int) -> range:
 
 
 def _of_shape(
-    batch: Batch, rows: Array, first: Any, written: int, masked: range, unread: Unread | None
+    batch: Batch, rows: Array, first: Any, written: int, newest: Array, masked: range, unread: Unread | None
 ) -> tuple[Array, Array, Array]:
     """Of calls of the shape of the ``first``: their likeness, sums of generations, and whether these are told of all that they made.
     ``masked``: the words that are arguments of a kernel of which not all are looked at."""
@@ -181,7 +182,9 @@ def _of_shape(
         words[:, begin:end] = unread.pointers(words[:, begin:end])
     is_output = (positions >= outputs) & (positions < behind) & ((positions - outputs) % 2 == 0)
     has_generation = is_output | ((positions >= objects) & (positions < outputs) & ((positions - objects) % 3 == 0))
-    generations = words[:, has_generation] >> _HALF
+    named = words[:, has_generation]
+    generations = named >> _HALF
+    generations[generations > newest[(named & _KIND) >> _BYTE]] = 0
     sums = (generations * _WEIGHTS[positions[has_generation]]).sum(1, np.uint64)
     words[:, has_generation] &= _LOW
     told = ((words[:, is_output] & _KIND == 0) | (generations[:, is_output[has_generation]] != 0)).all(1)
