@@ -77,15 +77,15 @@ class Rests:
         self._seen = 0
         self._told_at_end: State | None = None
         self._asks = False
-        """For the state in this piece, after the call ``at`` a row of a batch; None: after any."""
-        self._at: tuple[int, int] | None = None
+        """For the state, in this piece, after one of the calls ``at`` some rows of batches."""
+        self._at: set[tuple[int, int]] = set()
         self._pause = 0
         """Calls that are taken before the state is asked for again."""
         self._rarely = 1
 
     def wants_state(self, source: int, row: int) -> bool:
         """Whether the state is asked for after the call at a row of a batch, if the host has waited for all work."""
-        return self._asks and (self._at is None or self._at == (source, row))
+        return self._asks and (source, row) in self._at
 
     def take(self, rows: Array) -> Iterator[Array]:
         rows, self._begun = joined([self._begun, rows]), np.zeros(0, ROW)
@@ -185,8 +185,10 @@ class Rests:
         """``is_cut``: where the state was told before."""
         self._piece, self._seen, self._told_at_end = piece, 0, None
         self._pause -= len(piece)
-        self._asks, last = self._pause <= 0, piece[-1]
-        self._at = (int(last["source"]), int(last["row"])) if is_cut else None
+        self._asks = self._pause <= 0 and not self._is_left_out()
+        if self._asks:
+            of_last = piece[-1:] if is_cut else piece
+            self._at = set(zip(of_last["source"].tolist(), of_last["row"].tolist(), strict=True))
         yield piece
         self._keys.append(_keys(piece[self._seen :]))
         self._asks, self._state = False, self._told_at_end
@@ -196,10 +198,14 @@ class Rests:
     def _end(self, rows: Array, at: int) -> int | None:
         """Of calls that are judged together: where the state was told before. None if there is none."""
         least = at + max(FEWEST, self._pause) - 1
-        if self._repeats.repeating or least >= len(rows):
+        if self._is_left_out() or least >= len(rows):
             return None
         ends = np.flatnonzero(np.isin(rows["like"][least:], self._ends))
         return least + int(ends[0]) + 1 if len(ends) else None
+
+    def _is_left_out(self) -> bool:
+        """Whether what comes is left out as a repetition."""
+        return self._repeats.repeating and self._repeats.steady
 
     def _know(self, state: State, way: _Way) -> None:
         if self._known + len(way) > _MOST_KNOWN:
