@@ -83,7 +83,7 @@ cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 307200, 0, arguments, 0)  # error: [
         configuration = _configuration(call)
         if configuration is None:
             return
-        problem = _problem(configuration)
+        problem = problem_of(configuration)
         if problem is None:
             return
         parameter, message = problem
@@ -105,8 +105,8 @@ def _configuration(call: Call) -> tuple[int, ...] | None:
     return tuple(int.from_bytes(data[fields[name][0] :][:4], "little") for name in _DIMENSIONS)
 
 
-def _problem(configuration: tuple[int, ...]) -> tuple[str, str] | None:
-    """Parameter at fault and message."""
+def problem_of(configuration: tuple[int, ...]) -> tuple[str, str] | None:
+    """Parameter at fault, and message, of a grid, a block and bytes of dynamic shared memory; None if they are possible."""
     grid, block, shared = configuration[:3], configuration[3:6], configuration[6]
     for noun, sizes, limits, names in (("grid", grid, _GRID, _DIMENSIONS), ("block", block, _BLOCK, _DIMENSIONS[3:])):
         text = f"{noun} of {sizes[0]} x {sizes[1]} x {sizes[2]}"

@@ -1,16 +1,36 @@
-"""Captures of streams that an exception leaves open."""
+"""Captures of streams: what an exception leaves open, and calls that fail while one is."""
 
 from collections.abc import Iterator
 
 from cuvet.findings import Finding
+from cuvet.rules.capture.unsafe_call import CaptureUnsafeCall
+from cuvet.rules.capture.wait import CaptureWait
+from cuvet.rules.rule import Rule
 from cuvet.rules.source.capture_left_open import SourceCaptureLeftOpen
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
-from cuvet.source.textual.written import Body
+from cuvet.source.textual.written import Body, Written
 
 _BEGINS = frozenset({"cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cuStreamBeginCapture"})
 _ENDS = frozenset({"cudaStreamEndCapture", "cuStreamEndCapture"})
+
+_WAITS = frozenset({"cudaStreamSynchronize", "cudaStreamQuery", "cuStreamSynchronize", "cuStreamQuery"})
+_WAITS_FOR_ALL = frozenset({"cudaDeviceSynchronize", "cuCtxSynchronize"})
+_UNSAFE = frozenset({"cudaMalloc", "cudaMallocHost", "cudaFree", "cudaFreeHost", "cudaHostRegister"})
+"""Measured by the rule."""
+_ONCE = frozenset(
+    {
+        "expression_statement",
+        "call_expression",
+        "parenthesized_expression",
+        "assignment_expression",
+        "condition_clause",
+        "unary_expression",
+    }
+)
+"""What is evaluated whenever it is reached, with all that is in it. Of a comparison only the left side is sure."""
+_FORBIDS = ("cudaStreamCaptureModeGlobal", "cudaStreamCaptureModeThreadLocal")
 
 
 def left_open(body: Body) -> Iterator[Finding]:
@@ -56,3 +76,46 @@ def _is_foreign(call: Node, body: Body) -> bool:
         if any(each.name == text_of(function) for each in given):
             return True
     return calls_back(text_of(function))
+
+
+def forbidden(body: Body) -> Iterator[Finding]:
+    """Calls that fail, in one block with the begin of the capture before them and its end behind."""
+    for begin in body.calls:
+        if begin.name not in _BEGINS or not begin.arguments:
+            continue
+        end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
+        if end is None or _block(begin.node) is None or _block(begin.node) != _block(end.node):
+            continue
+        for call in body.calls:
+            if call.name == "cudaThreadExchangeStreamCaptureMode":
+                break
+            rule = _broken(call, begin) if begin.end < call.start < end.start else None
+            if rule is not None and _block(call.node) == _block(begin.node):
+                stream = text_of(begin.arguments[0])
+                message = f"{call.name} fails while {stream} is capturing, and invalidates the capture"
+                path = (body.step(begin.node, "the capture begins here"),)
+                yield body.finding(rule, call.node, message, api=call.name, path=path)
+                break
+
+
+def _broken(call: Written, begin: Written) -> type[Rule] | None:
+    """The rule that a call breaks while the stream captures."""
+    stream = text_of(begin.arguments[0])
+    if call.name in _WAITS_FOR_ALL or (call.name in _WAITS and text_of(call.arguments[0]) == stream):
+        return CaptureWait
+    return CaptureUnsafeCall if call.name in _UNSAFE and text_of(begin.arguments[-1]) in _FORBIDS else None
+
+
+def _block(call: Node) -> int | None:
+    """Where the statement stands that makes the call whenever it is reached; None if there is none."""
+    node = call
+    while node.parent is not None and node.parent.type != "compound_statement":
+        around = node.parent
+        is_left = around.type == "binary_expression" and around.child_by_field_name("left") == node
+        is_condition = around.type == "if_statement" and around.child_by_field_name("condition") == node
+        if around.type.endswith(("_statement", "_expression", "_clause")) and not (
+            is_condition or is_left or around.type in _ONCE
+        ):
+            return None
+        node = around
+    return node.parent.id if node.parent is not None else None

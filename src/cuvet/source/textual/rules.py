@@ -9,10 +9,14 @@ from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual import (
     addresses,
     awaiting,
+    blocks,
     captures,
     devices,
+    directions,
+    events,
     forks,
     names,
+    pointer_sizes,
     pointers,
     sizes,
     statuses,
@@ -34,10 +38,15 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from pointers.device_pointers_unregistered(body)
         yield from awaiting.used_too_early(body)
         yield from sizes.in_elements(body)
+        yield from pointer_sizes.of_pointers(body)
+        yield from directions.against_kind(body)
+        yield from events.never_recorded(body)
+        yield from blocks.too_large(body)
         yield from forks.used_in_child(body)
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
+        yield from captures.forbidden(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
     yield from statuses.launches(found)

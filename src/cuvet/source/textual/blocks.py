@@ -1,0 +1,50 @@
+"""Launches whose block is written down in numbers, and is larger than any device's."""
+
+import re
+from collections.abc import Iterator
+
+from cuvet.findings import Finding
+from cuvet.rules.launch.impossible_configuration import LaunchImpossibleConfiguration, problem_of
+from cuvet.source.syntax.parsing import field_text, text_of, without_comments
+from cuvet.source.textual.declared import constant, is_set_later
+from cuvet.source.textual.written import Body
+
+_DIM3 = re.compile(r"dim3\s*[({]([^(){};]{1,200})[)}]")
+
+
+def too_large(body: Body) -> Iterator[Finding]:
+    """Launches with ``<<<>>>``."""
+    for launch in body.launches:
+        syntax = next((child for child in launch.children if child.type == "kernel_call_syntax"), None)
+        given = without_comments(syntax)
+        block = _block(text_of(given[1]), body) if len(given) > 1 else None
+        problem = problem_of((1, 1, 1, *block, 0)) if block is not None else None
+        if problem is not None:
+            kernel = field_text(launch, "function")
+            yield body.finding(LaunchImpossibleConfiguration, launch, problem[1], api=kernel)
+
+
+def _block(text: str, body: Body) -> tuple[int, int, int] | None:
+    """Threads of a block in x, y and z; None if they are not known."""
+    dim3 = _DIM3.fullmatch(text)
+    if dim3 is not None:
+        sizes = dim3[1].split(",")
+    elif re.fullmatch(r"[A-Za-z_]\w*", text) and (variable := _variable(text, body)):
+        sizes = variable.split(",")
+    else:
+        sizes = [text]
+    known = [constant(each, body) for each in sizes]
+    x, y, z = [*known, 1, 1][:3]
+    if len(known) > 3 or x is None or y is None or z is None or min(x, y, z) < 1:
+        return None
+    return x, y, z
+
+
+def _variable(name: str, body: Body) -> str:
+    """How the function makes the one ``dim3`` of the name."""
+    code = body.code.decode(errors="replace")
+    made = re.findall(
+        rf"\bdim3\s+(?:[^;]{{0,200}},\s*)?{name}\s*(?:=\s*(?:dim3\s*)?)?[({{]([^(){{}};]{{1,200}})[)}}]", code
+    )
+    alone = re.findall(rf"\bdim3\b[^;]{{0,200}}\b{name}\b", code)
+    return str(made[0]) if len(made) == len(alone) == 1 and not is_set_later(name, body) else ""

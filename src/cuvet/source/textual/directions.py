@@ -1,0 +1,69 @@
+"""Copies whose kind says that memory of the host is memory of a device."""
+
+import re
+from collections.abc import Iterator
+
+from cuvet.findings import Finding
+from cuvet.rules.source.copy_direction import SourceCopyDirection
+from cuvet.source.syntax.parsing import text_of
+from cuvet.source.textual.declared import only_declaration, told
+from cuvet.source.textual.written import Body
+
+_COPIES = {
+    "cudaMemcpy": (0, 1, 3),
+    "cudaMemcpyAsync": (0, 1, 3),
+    "cudaMemcpy2D": (0, 2, 6),
+    "cudaMemcpy2DAsync": (0, 2, 6),
+}
+"""Arguments that are the destination, the source and the kind."""
+_ON_DEVICE = {
+    "cudaMemcpyHostToDevice": ("destination",),
+    "cudaMemcpyDeviceToHost": ("source",),
+    "cudaMemcpyDeviceToDevice": ("destination", "source"),
+}
+"""What is memory of a device, by the kind."""
+_OF_VECTOR = re.compile(r"([A-Za-z_]\w*)\.data\(\)|&([A-Za-z_]\w*)\[0\]|&([A-Za-z_]\w*)\.front\(\)")
+_VECTOR = re.compile(r"std::(?:vector|array)<[\w:\s]+(?:,\s*\w+\s*)?>")
+_VARIABLE = re.compile(r"&([A-Za-z_]\w*)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def against_kind(body: Body) -> Iterator[Finding]:
+    """Copies of a local array, vector or variable in the wrong direction."""
+    for call in body.calls:
+        places = _COPIES.get(call.name)
+        if places is None or len(call.arguments) <= places[2]:
+            continue
+        kind = text_of(call.arguments[places[2]])
+        for side, at in zip(("destination", "source"), places, strict=False):
+            host = _on_host(told(call.arguments[at]), body) if side in _ON_DEVICE.get(kind, ()) else ""
+            if host:
+                message = f"the {side} of a copy with {kind} is {host}, which is memory of the host"
+                yield body.finding(SourceCopyDirection, call.arguments[places[2]], message, api=call.name)
+                break
+
+
+def _on_host(place: str, body: Body) -> str:
+    """What of the host the pointer points to; empty if that is not sure."""
+    vector = _OF_VECTOR.fullmatch(place)
+    if vector is not None:
+        name = next(filter(None, vector.groups()))
+        declared = only_declaration(name, body)
+        is_vector = declared is not None and _VECTOR.fullmatch(declared.kind) and "&" not in declared.declarator
+        if is_vector and declared is not None and declared.declarator != "reference_declarator":
+            return f"the {'array' if 'array' in declared.kind else 'vector'} `{name}`"
+        return ""
+    variable = _VARIABLE.fullmatch(place)
+    name = variable[1] if variable is not None else place
+    declared = only_declaration(name, body) if _NAME.fullmatch(name) else None
+    if declared is None or "auto" in declared.kind:
+        return ""
+    if variable is None:
+        return f"the array `{name}`" if _is_local_array(declared.declarator, declared.node.parent) else ""
+    return f"the variable `{name}`" if declared.declarator in ("declaration", "init_declarator") else ""
+
+
+def _is_local_array(declarator: str, node: object) -> bool:
+    """Not a parameter, which is a pointer."""
+    around = getattr(node, "parent", None)
+    return declarator == "array_declarator" and around is not None and around.type in ("declaration", "init_declarator")

@@ -1,0 +1,56 @@
+"""Events that a function makes and measures with, and never records."""
+
+import re
+from collections.abc import Iterator
+
+from cuvet.findings import Finding
+from cuvet.rules.event.never_recorded import EventNeverRecorded
+from cuvet.source.syntax.parsing import enclosing, field_text, text_of
+from cuvet.source.textual.declared import only_declaration
+from cuvet.source.textual.written import Body, positions
+
+_CREATES = ("cudaEventCreate", "cudaEventCreateWithFlags")
+_KEEPS = frozenset({*_CREATES, "cudaEventElapsedTime", "cudaEventSynchronize", "cudaEventQuery", "cudaEventDestroy"})
+"""Functions that record no event."""
+_MACRO = re.compile(rb"(?<![\w.>])[A-Z][A-Z0-9_]+\s*(?:\(\s*\)\s*)?;")
+"""A macro that is a statement and names nothing."""
+
+
+def never_recorded(body: Body) -> Iterator[Finding]:
+    """Between which the elapsed time is asked for."""
+    made = {text_of(call.arguments[0]).lstrip("& ") for call in body.calls if call.name in _CREATES and call.arguments}
+    for call in body.calls if made else ():
+        for event in call.arguments[1:3] if call.name == "cudaEventElapsedTime" else ():
+            name = text_of(event)
+            if name in made and _is_never_recorded(name, body):
+                message = f"{name} was never recorded"
+                yield body.finding(EventNeverRecorded, event, message, api=call.name)
+                return
+
+
+def _is_never_recorded(name: str, body: Body) -> bool:
+    declared = only_declaration(name, body)
+    if (
+        declared is None
+        or declared.kind != "cudaEvent_t"
+        or declared.declarator not in ("declaration", "init_declarator")
+    ):
+        return False
+    if _MACRO.search(body.code) or any(name.encode() in line for line in _defines(body)):
+        return False
+    return all(_is_kept_in(at, body) for at in positions(body.text, name.encode()))
+
+
+def _defines(body: Body) -> list[bytes]:
+    return re.findall(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*", body.source.text, re.M)
+
+
+def _is_kept_in(at: int, body: Body) -> bool:
+    """Whether the name stands in a declaration, or in a call that records nothing."""
+    node = body.at(body.body.start_byte + at)
+    if node is None or node.type != "identifier":
+        return node is not None and node.type in ("comment", "string_content")
+    around = enclosing(node, "call_expression", "declaration", "lambda_expression", "compound_statement")
+    if around is None or around.type in ("lambda_expression", "compound_statement"):
+        return False
+    return around.type == "declaration" or field_text(around, "function") in _KEEPS
