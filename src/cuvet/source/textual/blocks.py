@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from cuvet.findings import Finding
 from cuvet.rules.launch.impossible_configuration import LaunchImpossibleConfiguration, problem_of
@@ -14,14 +15,20 @@ _DIM3 = re.compile(r"dim3\s*[({]([^(){};]{1,200})[)}]")
 
 def too_large(body: Body) -> Iterator[Finding]:
     """Launches with ``<<<>>>``."""
+    problem_of_block = cache(lambda text: _problem(text, body))
     for launch in body.launches:
         syntax = next((child for child in launch.children if child.type == "kernel_call_syntax"), None)
         given = without_comments(syntax)
-        block = _block(text_of(given[1]), body) if len(given) > 1 else None
-        problem = problem_of((1, 1, 1, *block, 0)) if block is not None else None
+        problem = problem_of_block(text_of(given[1])) if len(given) > 1 else None
         if problem is not None:
-            kernel = field_text(launch, "function")
-            yield body.finding(LaunchImpossibleConfiguration, launch, problem[1], api=kernel)
+            yield body.finding(LaunchImpossibleConfiguration, launch, problem, api=field_text(launch, "function"))
+
+
+def _problem(text: str, body: Body) -> str | None:
+    """Of a block that is given as this text."""
+    block = _block(text, body)
+    problem = problem_of((1, 1, 1, *block, 0)) if block is not None else None
+    return problem[1] if problem is not None else None
 
 
 def _block(text: str, body: Body) -> tuple[int, int, int] | None:

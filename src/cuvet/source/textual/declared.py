@@ -3,11 +3,10 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
-from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
-from cuvet.source.textual.written import Body, positions
+from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.textual.written import Body, Declared
 
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -21,32 +20,9 @@ _LONGEST = 200
 """Characters of an expression that is looked at."""
 
 
-class Declared(NamedTuple):
-    """A variable or parameter. ``declarator`` is the kind of its declarator, ``kind`` its type without that, ``node`` its name."""
-
-    declarator: str
-    kind: str
-    node: Node
-
-
-def declarations(name: str, body: Body) -> Iterator[Declared]:
-    """Of the name in the function and its parameters."""
-    start = body.node.start_byte
-    for at in positions(body.source.text[start : body.node.end_byte], name.encode()):
-        node = body.node.descendant_for_byte_range(start + at, start + at + 1)
-        parent = node.parent if node is not None and node.type == "identifier" else None
-        if node is None or parent is None:
-            continue
-        if node not in parent.children_by_field_name("declarator") and not parent.type.endswith("_declarator"):
-            continue
-        around = enclosing(parent, "declaration", "parameter_declaration", "optional_parameter_declaration")
-        if around is not None:
-            yield Declared(parent.type, field_text(around, "type"), node)
-
-
 def only_declaration(name: str, body: Body) -> Declared | None:
     """None if there are none or several: the name may stand for different things."""
-    found = list(declarations(name, body))
+    found = body.declarations(name)
     return found[0] if len(found) == 1 else None
 
 

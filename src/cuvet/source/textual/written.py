@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.rule import Rule
@@ -15,7 +15,7 @@ from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.corrections import NEVER
 from cuvet.source.syntax.hip import launches_with_hip
 from cuvet.source.syntax.lexing import cpp_code
-from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing, text_of
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing, field_text, text_of
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
 _CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
@@ -48,6 +48,14 @@ class Written:
         return self.node.end_byte
 
 
+class Declared(NamedTuple):
+    """A variable or parameter. ``declarator`` is the kind of its declarator, ``kind`` its type without that, ``node`` its name."""
+
+    declarator: str
+    kind: str
+    node: Node
+
+
 @dataclass
 class Body:
     """A function that runs on the host. ``shown`` is its name as findings say it; ``owner`` is its class."""
@@ -59,6 +67,7 @@ class Body:
     name: str
     calls: list[Written] = field(default_factory=list)
     _words: dict[str, list[int]] = field(default_factory=dict)
+    _declared: dict[str, list[Declared]] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -121,6 +130,16 @@ class Body:
             found.setdefault(match[0], []).append(self.body.start_byte + match.start())
         return found
 
+    def declarations(self, name: str) -> list[Declared]:
+        """Of the name in the function and its parameters."""
+        found = self._declared.get(name)
+        if found is None:
+            start = self.node.start_byte
+            head = [start + at for at in positions(self.source.text[start : self.body.start_byte], name.encode())]
+            nodes = (self.node.descendant_for_byte_range(at, at + 1) for at in [*head, *self.words(name)])
+            found = self._declared[name] = [each for each in map(_declared, nodes) if each is not None]
+        return found
+
     def identifiers(self, name: str) -> Iterator[tuple[Node, Node]]:
         """Where the name stands, and not a part of a comment or a string: its nodes, each with its parent."""
         for offset in self.words(name):
@@ -171,6 +190,16 @@ class Body:
 
     def line(self, node: Node) -> int:
         return self.source.line(node.start_byte)
+
+
+def _declared(node: Node | None) -> Declared | None:
+    parent = node.parent if node is not None and node.type == "identifier" else None
+    if node is None or parent is None:
+        return None
+    if node not in parent.children_by_field_name("declarator") and not parent.type.endswith("_declarator"):
+        return None
+    around = enclosing(parent, "declaration", "parameter_declaration", "optional_parameter_declaration")
+    return Declared(parent.type, field_text(around, "type"), node) if around is not None else None
 
 
 def positions(text: bytes, word: bytes) -> Iterator[int]:
