@@ -6,8 +6,9 @@ class SourceForkAfterUse(SourceRule):
     checks: A function calls CUDA, then forks, and calls CUDA in the child.
     why: The driver's state and threads do not survive ``fork``: in the child, calls return cudaErrorInitializationError.
     instead: Fork before the first call of CUDA, or start the child with ``exec``.
-    limits: Only within one function. In Python the child may also be a function that ``multiprocessing`` runs. That is a warning, because
-      Linux forks by default only up to Python 3.13, and the rule is silent if the file names another start method.
+    limits: Only within one function, and the functions of its file that the child calls. In Python the child may also be a function that
+      ``multiprocessing`` runs. That is a warning, because Linux forks by default only up to Python 3.13, and the rule is silent if the
+      file names another start method.
     """
 
     code = "CV871"

@@ -1,11 +1,12 @@
 """CUDA in a child that was forked after its parent used CUDA."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from cuvet.findings import Finding
 from cuvet.rules.source.fork_after_use import SourceForkAfterUse
-from cuvet.source.syntax.parsing import Node
+from cuvet.source.syntax.parsing import Node, enclosing
 from cuvet.source.textual.written import Body, Written
 
 _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
@@ -13,8 +14,9 @@ _NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitialization
 _HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVersion)")
 
 
-def used_in_child(body: Body) -> Iterator[Finding]:
-    """The first call of CUDA in the child's branch, if the function called CUDA before it forked."""
+def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
+    """The first call of CUDA in the child's branch, if the function called CUDA before it forked; or of one of ``others``, functions of the
+    file, which calls CUDA whenever it is called."""
     match = _FORK.search(body.code) if b"fork" in body.text else None
     if match is None:
         return
@@ -29,15 +31,40 @@ def used_in_child(body: Body) -> Iterator[Finding]:
     if before is None or child is None or b"exec" in (child.text or b""):
         return
     inside: Written | None = next((call for call in calls if child.start_byte <= call.start < child.end_byte), None)
-    if inside is not None:
+    called = (inside.node, inside.name) if inside is not None else _called(body, child, others)
+    if called is not None:
         line = body.line(before.node)
         message = (
-            f"{inside.name} is called in a forked child, after {before.name} in line {line} was called in its parent"
+            f"{called[1]} is called in a forked child, after {before.name} in line {line} was called in its parent"
         )
         node = body.at(fork)
         forked = (body.step(node, "the child is forked here"),) if node is not None else ()
         path = (body.step(before.node, "CUDA is used before the fork here"), *forked)
-        yield body.finding(SourceForkAfterUse, inside.node, message, api=inside.name, path=path)
+        yield body.finding(SourceForkAfterUse, called[0], message, api=called[1], path=path)
+
+
+def _called(body: Body, child: Node, others: Sequence[Body]) -> tuple[Node, str] | None:
+    """The first call in the child's branch of a function of the file that calls CUDA, and what it calls of CUDA."""
+    names = Counter(other.name for other in others)
+    using = {other.name: first for other in others if names[other.name] == 1 and (first := _first_call(other))}
+    for name in using:
+        for node, parent in body.identifiers(name):
+            if child.start_byte <= node.start_byte < child.end_byte and parent.type == "call_expression":
+                return parent, using[name]
+    return None
+
+
+def _first_call(body: Body) -> str:
+    """What the function calls of CUDA whenever it is called; empty if that is not sure."""
+    calls = [call for call in body.calls if not _HARMLESS.fullmatch(call.name)]
+    leaves = re.search(rb"\breturn\b", body.code[: calls[0].start - body.body.start_byte]) if calls else None
+    around = (
+        enclosing(calls[0].node, "if_statement", "for_statement", "while_statement", "lambda_expression")
+        if calls
+        else None
+    )
+    is_sure = leaves is None and (around is None or around.start_byte < body.body.start_byte)
+    return calls[0].name if calls and is_sure and not body.owner else ""
 
 
 def _leaves(node: Node, fork: int) -> bool:

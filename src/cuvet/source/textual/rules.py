@@ -42,7 +42,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
         yield from blocks.too_large(body)
-        yield from forks.used_in_child(body)
+        yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
