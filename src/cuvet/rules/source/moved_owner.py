@@ -1,0 +1,92 @@
+from cuvet.rules.rule import SourceRule
+
+
+class SourceMovedOwner(SourceRule):
+    """
+    checks: A move constructor takes a handle or a pointer over, and leaves it in the object that is moved from. The destructor ends it.
+    why: Both objects have the same handle. The one that is moved from is destroyed first, as a rule, and ends it; the other one uses it and
+      ends it again.
+    instead: Set the member of the other object to NULL, or use ``std::exchange``.
+    limits: Only where the file shows the move constructor and the destructor. Silent if the body of the constructor mentions the other
+      object at all.
+    """
+
+    code = "CV879"
+    severity = "warning"
+    summary = "a move leaves the handle in the object that is moved from"
+    help = "set the handle of the other object to NULL in the move constructor, for example with std::exchange"
+    evidence = """
+    documented: a trivial move constructor copies, as if by std::memmove, and so does the initialisation of a pointer or handle
+      (cppreference, Move constructors)
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    """
+    VALID = """
+## set to NULL [cuda]
+class Stream {
+  public:
+    Stream(Stream &&other) noexcept : stream_(other.stream_) { other.stream_ = nullptr; }
+    ~Stream() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+## exchanged [cuda]
+class Stream {
+  public:
+    Stream(Stream &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+    ~Stream() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+## an owner that is told [cuda]
+class Stream {
+  public:
+    Stream(Stream &&other) noexcept : stream_(other.stream_), owns_(other.owns_) { other.owns_ = false; }
+    ~Stream() { if (owns_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+    bool owns_ = true;
+};
+
+## swapped [cuda]
+class Stream {
+  public:
+    Stream(Stream &&other) noexcept { std::swap(stream_, other.stream_); }
+    ~Stream() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+## a view, which ends nothing [cuda]
+class View {
+  public:
+    View(View &&other) noexcept : stream_(other.stream_), event_(other.event_) {}
+    ~View() { CHECK(cudaStreamSynchronize(stream_)); }
+  private:
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t event_ = nullptr;
+};
+"""
+    INVALID = """
+## a stream [cuda]
+class Stream {
+  public:
+    Stream(Stream &&other) noexcept : stream_(other.stream_) {}  // warning: [source-moved-owner]
+    ~Stream() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+## memory, moved as if it had a move [cuda]
+struct Buffer {
+    Buffer(Buffer &&other)
+        : bytes(other.bytes), data(std::move(other.data))  // warning: [source-moved-owner]
+    {
+    }
+    ~Buffer() { cudaFree(data); }
+    size_t bytes;
+    float *data;
+};
+"""

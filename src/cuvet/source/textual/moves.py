@@ -1,0 +1,68 @@
+"""Owners whose move constructor leaves the handle where it was."""
+
+import re
+from collections.abc import Iterator
+
+from cuvet.findings import Finding, Step
+from cuvet.rules.source.moved_owner import SourceMovedOwner
+from cuvet.source.sites import finding, frame, site
+from cuvet.source.syntax.lexing import block_end
+from cuvet.source.syntax.parsing import Source
+
+_MOVE = re.compile(rb"\b(\w+)\s{0,9}\(\s{0,9}(\w+)\s{0,9}&&\s{0,9}(\w+)\s{0,9}\)\s{0,9}(?:noexcept\b\s{0,9})?:(?!:)")
+_ENDS = rb"\bcu\w*(?:Destroy|Free|Release|Unload|Unregister)\w*\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
+_OTHERS_END = rb"(?:exchange|swap|release)\s*\("
+
+
+def kept(source: Source) -> Iterator[Finding]:
+    """Members that a move constructor copies, and that the destructor ends."""
+    code = source.code
+    for match in _MOVE.finditer(code) if b"&&" in code else ():
+        name, of, other = match.groups()
+        begin = _body(code, match.end())
+        if name != of or begin is None:
+            continue
+        inits, body = code[match.end() : begin], code[begin : block_end(code, begin + 1)]
+        destructor = _destructor(code, name)
+        if destructor is None or re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END, inits):
+            continue
+        copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
+        for copied in re.finditer(copies, inits):
+            ended = re.search(_ENDS % copied[1], code[destructor : block_end(code, destructor)])
+            if ended is not None:
+                yield _finding(source, name, copied[1], match.end() + copied.start(), destructor + ended.start())
+                break
+
+
+def _finding(source: Source, name: bytes, member: bytes, at: int, ended: int) -> Finding:
+    owner, handle = name.decode(), member.decode()
+    function = source.function_name(owner, owner)
+    place = frame(source, at, at + len(member), function)
+    end = Step(
+        frame=frame(source, ended, ended + 1, source.function_name(owner, f"~{owner}")),
+        text=f"~{owner} ends {handle} here",
+    )
+    message = (
+        f"the move constructor of {owner} leaves {handle} in the object that is moved from, whose destructor ends it"
+    )
+    return finding(SourceMovedOwner, message, site(owner, place), path=(end,))
+
+
+def _body(code: bytes, start: int) -> int | None:
+    """Where the body of a constructor begins, behind its initialisers."""
+    depth, before = 0, b""
+    for match in re.finditer(rb"[(){};]|[\w>]", code[start : start + 4000]):
+        char = match[0]
+        if char == b";":
+            return None
+        if char == b"{" and depth == 0 and before in (b")", b"}"):
+            return start + match.start()
+        depth += (char in b"({") - (char in b")}")
+        before = char
+    return None
+
+
+def _destructor(code: bytes, name: bytes) -> int | None:
+    """Where the inside of the one destructor of the class begins."""
+    found = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
+    return found[0].end() if len(found) == 1 else None
