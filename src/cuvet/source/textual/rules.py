@@ -15,6 +15,7 @@ from cuvet.source.textual import (
     directions,
     events,
     forks,
+    groups,
     moves,
     names,
     pointer_sizes,
@@ -49,6 +50,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
         yield from captures.forbidden(body)
+        yield from groups.left_open(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
     yield from statuses.launches(found)

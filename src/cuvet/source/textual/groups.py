@@ -1,0 +1,46 @@
+"""Groups of NCCL calls that a way out leaves open."""
+
+import re
+from collections.abc import Iterator
+
+from cuvet.findings import Finding
+from cuvet.rules.source.group_left_open import SourceGroupLeftOpen
+from cuvet.source.syntax.parsing import Node, enclosing
+from cuvet.source.textual.written import Body
+
+_START, _END = re.compile(rb"\bncclGroupStart\s*\("), re.compile(rb"\bncclGroupEnd\s*\(")
+_LEAVES = re.compile(rb"\b(?:return|throw)\b")
+_RESULT = re.compile(rb"(?:\b(\w+)\s*=\s*)?\bnccl[A-Z]\w*\s*\(|\bncclResult_t\s+(\w+)")
+_FAILED = re.compile(rb"\bnccl(?:Success|[A-Z]\w*\s*\()")
+
+
+def left_open(body: Body) -> Iterator[Finding]:
+    """The first return between the one start and the first end behind it."""
+    starts = list(_START.finditer(body.code)) if b"ncclGroupStart" in body.text else []
+    end = _END.search(body.code, starts[0].end()) if len(starts) == 1 else None
+    if end is None:
+        return
+    results = {name for match in _RESULT.finditer(body.code) for name in match.groups() if name}
+    for match in _LEAVES.finditer(body.code, starts[0].end(), end.start()):
+        node = enclosing(body.at(body.body.start_byte + match.start()), "return_statement", "throw_statement")
+        if node is None or node.end_byte > body.body.start_byte + end.start() or _is_of_failure(node, body, results):
+            continue
+        begin = body.at(body.body.start_byte + starts[0].start())
+        steps = (body.step(begin, "the group starts here"),) if begin is not None else ()
+        message = "the group of NCCL calls is never ended on this way out"
+        yield body.finding(SourceGroupLeftOpen, node, message, api="ncclGroupStart", path=steps)
+        return
+
+
+def _is_of_failure(node: Node, body: Body, results: set[bytes]) -> bool:
+    """Whether it leaves because an NCCL call failed, or leaves no more than a lambda, or a block in which exceptions are caught."""
+    around = node.parent
+    while around is not None and around != body.body:
+        if around.type in ("lambda_expression", "try_statement", "catch_clause", "case_statement"):
+            return True
+        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
+        text = (condition.text or b"") if condition is not None else b""
+        if _FAILED.search(text) or any(re.search(rb"\b%s\b" % name, text) for name in results):
+            return True
+        around = around.parent
+    return False
