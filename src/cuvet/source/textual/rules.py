@@ -11,6 +11,7 @@ from cuvet.source.textual import (
     awaiting,
     blocks,
     captures,
+    deleters,
     devices,
     directions,
     events,
@@ -54,3 +55,4 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
     yield from statuses.launches(found)
+    yield from deleters.of_other_memory(source, found)

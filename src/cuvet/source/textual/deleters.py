@@ -1,0 +1,63 @@
+"""Memory that is given to a ``std::unique_ptr`` whose deleter frees another kind of memory."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cuvet.findings import Finding
+from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
+from cuvet.source.syntax.lexing import block_end
+from cuvet.source.syntax.parsing import Source
+from cuvet.source.textual.pointers import allocated
+from cuvet.source.textual.written import Body
+
+_DELETER = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?\{")
+_CALLED = re.compile(rb"\boperator\s*\(\s*\)\s*\(\s*[\w:<>\s]+\*\s*(?:const\s+)?(\w+)\s*\)[\w\s]*\{")
+_FREES = rb"\b(cudaFree|cudaFreeAsync|cudaFreeHost)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
+_ALIAS = rb"\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>\s*;"
+_WRONG = {
+    "pinned": (("cudaFree", "cudaFreeAsync"), "pinned host memory, which is for cudaFreeHost"),
+    "device": (("cudaFreeHost",), "device memory, which is for cudaFree"),
+    "managed": (("cudaFreeHost",), "managed memory, which is for cudaFree"),
+}
+"""Functions that are for other memory, and what is said, by the kind of memory."""
+
+
+def of_other_memory(source: Source, bodies: Sequence[Body]) -> Iterator[Finding]:
+    """In functions that allocate memory and give it to such a pointer."""
+    code = source.code
+    if b"unique_ptr" not in code:
+        return
+    for name, frees in _deleters(code):
+        alias = b"|".join(re.escape(each) for each in {*re.findall(_ALIAS % re.escape(name), code)})
+        owner = rb"(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>" % re.escape(name)
+        owners = rb"(?:%s|\b(?:%s)\b)" % (owner, alias) if alias else owner
+        for body in bodies:
+            yield from _given(body, owners, name.decode(), frees)
+
+
+def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
+    """Classes whose objects are called with a pointer, and the one function that frees it."""
+    names = [match[1] for match in _DELETER.finditer(code)]
+    for match in _DELETER.finditer(code):
+        inside = code[match.end() : block_end(code, match.end())]
+        called = _CALLED.search(inside)
+        if called is None or names.count(match[1]) > 1:
+            continue
+        frees = {each.decode() for each in re.findall(_FREES % called[1], inside)}
+        if len(frees) == 1:
+            yield match[1], frees.pop()
+
+
+def _given(body: Body, owners: bytes, deleter: str, frees: str) -> Iterator[Finding]:
+    for buffer in allocated(body):
+        wrong, kind = _WRONG.get(buffer.kind, ((), ""))
+        given = (
+            owners
+            + rb"(?:\s+\w+)?\s*[({]\s*(?:(?:static|reinterpret)_cast\s*<[^<>]{1,80}>\s*\(\s*|\([\w\s:*]+\)\s*)?%s\s*\)?\s*[)}]"
+        )
+        match = re.search(given % re.escape(buffer.name.encode()), body.code) if frees in wrong else None
+        node = body.at(body.body.start_byte + match.start()) if match is not None else None
+        if node is not None:
+            message = f"{buffer.name} is {kind}, and {deleter} frees it with {frees}"
+            path = (body.step(buffer.made[0].node, f"{buffer.name} is allocated here"),)
+            yield body.finding(MemoryFreeWrongFunction, node, message, api=frees, path=path)
