@@ -75,7 +75,7 @@ def _of_cuda(call: Invoke, known: Meaning) -> Iterator[MemberDeed]:
             member = _member(call.argument(at)) if at not in said else None
             if member is not None:
                 said.add(at)
-                yield MemberDeed(member, verb, call.name, at)
+                yield MemberDeed(member, verb, call.name, at, call.once)
     for at, value in enumerate(call.arguments):
         member = _member(value)
         if at not in said and member is not None and isinstance(value, Address):
@@ -91,7 +91,8 @@ def _of_other(call: Invoke, summary: Summary | None) -> Iterator[MemberDeed]:
         if member is None:
             continue
         if summary is not None and at in summary.ends and summary.ends[at].always and at not in summary.sets:
-            yield MemberDeed(member, "ends", summary.ends[at].api, ended_argument(summary.ends[at].api))
+            ended = summary.ends[at]
+            yield MemberDeed(member, "ends", ended.api, ended_argument(ended.api), ended.once)
         elif isinstance(value, Address) or summary is None or at in summary.ends or at in summary.keeps:
             yield MemberDeed(member, "changes")
 

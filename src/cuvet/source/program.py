@@ -62,6 +62,8 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
     checked: bool = False
     launch: bool = False
     stream: Value = 0
+    once: bool = False
+    """It ends an object for somebody who knows whether he has ended it before, and does nothing then."""
 
     def argument(self, at: int) -> Value:
         """None if it is left out."""

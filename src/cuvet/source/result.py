@@ -21,21 +21,24 @@ class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """``api`` ends what the parameter names; with ``through`` what it points to. ``always``: whatever happens in the function."""
+    """``api`` ends what the parameter names; with ``through`` what it points to. ``always``: whatever happens in the function. ``once``: as
+    of ``Invoke``."""
 
     api: str
     through: bool
     always: bool
+    once: bool = False
 
 
 class MemberDeed(msgspec.Struct, frozen=True):
     """What a method does with a member of its object, whenever it is called: ``ends``, ``makes`` or ``uses`` it by argument ``at`` of the
-    entry point ``api``, ``clears`` it, or ``changes`` it in a way that is not known."""
+    entry point ``api``, ``clears`` it, or ``changes`` it in a way that is not known. ``once``: as of ``Invoke``."""
 
     member: str
     verb: str
     api: str = ""
     at: int = 0
+    once: bool = False
 
 
 class Summary(msgspec.Struct):

@@ -109,7 +109,7 @@ class _Summary:
             value = call.argument(at)
             position, through = self._position(value)
             if position >= 0:
-                self.found.ends[position] = Ending(call.name, through, always=self._always(guards, value))
+                self.found.ends[position] = Ending(call.name, through, self._always(guards, value), call.once)
         for at, _ in known.made:
             self._made(call.argument(at), call.name)
         for at, _ in known.named:
@@ -127,7 +127,7 @@ class _Summary:
             elif at in callee.ends:
                 position, through = self._position(value)
                 if position >= 0:
-                    self.found.ends[position] = Ending(callee.ends[at].api, through, always=False)
+                    self.found.ends[position] = Ending(callee.ends[at].api, through, False, callee.ends[at].once)
             elif at in callee.keeps and isinstance(value, str) and value in self.positions:
                 self.found.keeps.add(self.positions[value])
         if callee.returns and call.result:

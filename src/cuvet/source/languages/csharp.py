@@ -9,6 +9,7 @@ from collections import Counter
 from cuvet.source.languages.cpp import Class, Definition, Found
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.csharp_statements import CSharpLowering
+from cuvet.source.languages.csharp_wrappers import CONTEXTS, DECLARED, KERNEL, USES, WRAPPERS, wrapper_named
 from cuvet.source.languages.interest import WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
 from cuvet.source.methods import called
@@ -40,12 +41,14 @@ _METHODS = frozenset(
     "method_declaration constructor_declaration destructor_declaration operator_declaration conversion_operator_declaration "
     "local_function_statement accessor_declaration".split()
 )
+_COMPUTED = re.compile(rb"=>|\b(?:get|set|init)\s*\{")
+"""In a property that runs code."""
 MAIN = "Main"
 
 
 def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
-    return b"cu" in text and _MENTIONS.search(text) is not None
+    return (b"cu" in text and _MENTIONS.search(text) is not None) or USES.search(text) is not None
 
 
 def definitions(root: Node, text: bytes) -> Found:
@@ -53,6 +56,7 @@ def definitions(root: Node, text: bytes) -> Found:
     imported = {match[2].decode(): match[1].decode() for match in _IMPORTED.finditer(text)}
     found = Found()
     nodes: list[tuple[Node, str]] = []
+    computed: dict[str, set[str]] = {}
     waiting: list[tuple[Node, str, int]] = [(root, "", 0)]
     while waiting:
         node, owner, depth = waiting.pop()
@@ -65,20 +69,35 @@ def definitions(root: Node, text: bytes) -> Found:
                 nodes.append((child, owner))
                 waiting.append((body, owner, depth + 1))
             elif child.type in _CONTAINERS:
+                if child.type == "property_declaration" and _COMPUTED.search(child.text or b""):
+                    computed.setdefault(owner, set()).add(field_text(child, "name"))
                 waiting.append((child, owner, depth + 1))
     if any(child.type == "global_statement" for child in root.named_children):
         nodes.append((root, ""))
     functions = frozenset(field_text(node, "name") for node, _ in nodes)
     members = {each.name: each.members for each in found.classes}
     methods = _sure_methods(nodes, found.classes, text)
+    wrappers = frozenset({*WRAPPERS, KERNEL} - members.keys()) if USES.search(text) else frozenset[str]()
     for node, owner in sorted(nodes, key=lambda each: each[0].start_byte):
         static = any(child.type == "modifier" and child.text == b"static" for child in node.children)
         name = MAIN if node is root else _function_name(node)
         owner = "" if static or node.type == "local_function_statement" else owner
         own = members.get(owner, {})
+        fields = frozenset(own) - computed.get(owner, set()) if wrappers else frozenset[str]()
+        ends = any(kind.rpartition(".")[2].rstrip("?") in CONTEXTS for kind in own.values())
         found.functions.append(
             CSharpDefinition(
-                node, owner, name, imported=imported, functions=functions, methods=methods, types=own, static=static
+                node,
+                owner,
+                name,
+                imported=imported,
+                functions=functions,
+                methods=methods,
+                types=own,
+                static=static,
+                wrappers=wrappers,
+                fields=fields,
+                shares_end=ends,
             )
         )
     return found
@@ -166,9 +185,10 @@ def lower(
     calls = [(match.start(1), match[1].decode()) for match in _CALL.finditer(text, start, end)]
     found = [(at, api) for at, name in calls if (api := definition.entry_point(name))]
     others = (members | wrappers) and (members | wrappers) & set(WORD.findall(text, start, end))
-    if not found and not others:
+    wrapped = _wrapped(definition, text, end)
+    if not found and not others and not wrapped & set(WORD.findall(text, start, end)):
         return None
-    names = set(members)
+    names = {*members, *wrapped}
     for at, api in found:
         names |= _names_of_call(body, at, api)
     sites = [at for at, _ in found]
@@ -179,6 +199,16 @@ def lower(
                 names |= _names_of_call(body, at, None)
     interest = find_interest(text, start, end, names, _COPY, sites, _LEAVES | wrappers)
     return CSharpLowering(source, definition, body, interest).lowered()
+
+
+def _wrapped(definition: CSharpDefinition, text: bytes, end: int) -> set[bytes]:
+    """Variables and fields whose classes are wrappers."""
+    if not definition.wrappers:
+        return set()
+    matches = DECLARED.finditer(text, definition.node.start_byte, end)
+    return {match[1] or match[2] for match in matches} | {
+        name.encode() for name in definition.fields if wrapper_named(definition.types[name]) in definition.wrappers
+    }
 
 
 def _names_of_call(body: Node, at: int, api: str | None) -> set[bytes]:

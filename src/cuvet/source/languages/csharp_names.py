@@ -16,13 +16,17 @@ HANDLE = re.compile(r"^(?:IntPtr|UIntPtr|nint|nuint|ulong|CU(?!DA)\w+|cuda\w+_t)
 class CSharpDefinition(Definition):
     """``imported`` maps the file's P/Invoke names to entry points, ``functions`` are the names of those with a body in the file,
     ``methods`` are (class, name) of those that a call on an object of the class is sure to reach, ``types`` has those of the own class's
-    fields."""
+    fields. ``wrappers`` are the classes of ``csharp_wrappers`` that the file can mean, ``fields`` the own class's without properties that
+    run code; ``shares_end``: the class has a context, with which all ends that was made in it."""
 
     imported: dict[str, str]
     functions: frozenset[str]
     methods: frozenset[tuple[str, str]] = frozenset()
     types: dict[str, str]
     static: bool = False
+    wrappers: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
+    shares_end: bool = False
 
     def entry_point(self, name: str) -> str:
         """The entry point of CUDA that a call by that name reaches; ``""`` if none."""

@@ -1,9 +1,11 @@
 """Statements and conditions of C#: the flow of control of a method."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
+from cuvet.source.languages.csharp_wrappers import WRAPPERS
+from cuvet.source.languages.flow import Act, Region
 from cuvet.source.languages.lowering import case
 from cuvet.source.languages.operations import by_type
 from cuvet.source.program import Function, Parameter, Value
@@ -44,6 +46,48 @@ class CSharpLowering(Expressions):
 
     # Statements.
 
+    def run(self, nodes: Iterable[Node]) -> None:
+        """What is declared with ``using`` is disposed of after the statements that follow."""
+        waiting = iter(nodes)
+        for node in waiting:
+            self.statement(node)
+            using = node.type == "local_declaration_statement" and any(child.type == "using" for child in node.children)
+            owned = self._owned(node) if using else []
+            if owned:
+                self._until_disposed(owned, node, lambda: self.run(waiting))
+
+    def _owned(self, node: Node) -> list[str]:
+        """The variables of the declaration that are wrappers."""
+        declared = next((each for each in node.named_children if each.type == "variable_declaration"), None)
+        names = [field_text(each, "name") for each in declared.named_children] if declared is not None else []
+        return [name for name in names if name and self.wrapper(name) in WRAPPERS]
+
+    def _until_disposed(self, owned: list[str], node: Node, act: Act) -> None:
+        def ending() -> None:
+            for at, name in enumerate(reversed(owned)):
+                self.dispose(name, node.end_byte - 1 - at, node.end_byte)
+
+        self.regions.append(Region(ending=ending))
+        act()
+        self.regions.pop()
+        if self.builder.current >= 0:
+            ending()
+
+    def using(self, node: Node) -> None:
+        declared = next((each for each in node.named_children if each.type == "variable_declaration"), None)
+        if declared is not None:
+            self.variables(declared)
+        else:
+            for child in node.named_children:
+                if child.type != "block" and not child.type.endswith("statement"):
+                    self.value(child)
+        body = self.act(node.child_by_field_name("body"))
+        owned = self._owned(node)
+        if owned:
+            self._until_disposed(owned, node, body)
+        else:
+            body()
+
     def statement(self, node: Node) -> None:
         if node.type == "local_function_statement":
             if self.hot(node):
@@ -70,6 +114,10 @@ class CSharpLowering(Expressions):
                 continue
             name = field_text(child, "name")
             self.locals[name] = type_of(node) or type_made(child)
+            if self.wrapper(name):
+                self.declared(name, child)
+                if len(child.named_children) > 1 and self.make(name, child.named_children[-1]):
+                    continue
             if self.hot(child) or name.encode() in self.interest.names:
                 value = self.value(child.named_children[-1]) if len(child.named_children) > 1 else None
                 self.assign(name, value, child, declared=True)
@@ -155,6 +203,7 @@ CSharpLowering.statements = by_type(
         "variable_declaration": CSharpLowering.variables,
         "if_statement": CSharpLowering.if_,
         "while_statement do_statement for_statement": CSharpLowering.loop,
+        "using_statement": CSharpLowering.using,
         "foreach_statement": CSharpLowering.foreach,
         "switch_statement": CSharpLowering.switch,
         "try_statement": CSharpLowering.try_,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
+from cuvet.source.languages.csharp_wrapped import Wrapped
 from cuvet.source.languages.interest import Interest
-from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import by_type, number_of, spans, zero
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
@@ -20,7 +20,7 @@ _ZERO = frozenset(
 )
 
 
-class Expressions(Lowering):
+class Expressions(Wrapped):
     """Of one method."""
 
     def __init__(self, source: Source, definition: CSharpDefinition, body: Node, interest: Interest) -> None:
@@ -66,7 +66,8 @@ class Expressions(Lowering):
         if base.type in ("this", "base"):
             return f"this.{name}"
         outer = self.lvalue(base)
-        return outer if name in ("Pointer", "Value") else f"{outer}.{name}" if outer else ""
+        same = name in ("Pointer", "Value") or self.is_handle(outer, name)
+        return outer if same else f"{outer}.{name}" if outer else ""
 
     # Expressions.
 
@@ -97,6 +98,8 @@ class Expressions(Lowering):
         operator = node.child_by_field_name("operator")
         if left is None or right is None:
             return None
+        if self.make(self.lvalue(left), right):
+            return self.lvalue(left)
         value = self.value(right)
         if operator is not None and text_of(operator) != "=":
             self.escape(value, node.start_byte)
@@ -143,11 +146,13 @@ class Expressions(Lowering):
         given = arguments(node)
         if api:
             return self._cuda(node, api, given)
+        if self.wrapped_call(node, function, path, given):
+            return None
         return self._other(node, function, path, given)
 
     def _cuda(self, node: Node, api: str, given: Sequence[Node]) -> Value:
         form = positions(api, len(given))
-        values = [self._argument(child) for child in given]
+        values = [self.argument(child) for child in given]
         if form is None:
             for value, child in zip(values, given, strict=True):
                 self.escape(value, child.start_byte)
@@ -165,7 +170,7 @@ class Expressions(Lowering):
                 self.share(value.lvalue, node.start_byte)
         return result or None
 
-    def _argument(self, node: Node) -> Value:
+    def argument(self, node: Node) -> Value:
         """``ref x``, ``out x`` and ``out var x`` are the address of x."""
         inner = node.named_children[-1] if node.named_children else node
         if any(child.type in ("ref", "out", "in") for child in node.children) or inner.type == "declaration_expression":
@@ -186,7 +191,7 @@ class Expressions(Lowering):
                     self.builder.check(before)
                     return f"{value}?" if value[-1] != "?" else value
             receiver = self.lvalue(base) if base is not None else ""
-        values = tuple(self._argument(child) for child in given)
+        values = tuple(self.argument(child) for child in given)
         own = path.removeprefix("this.") == name
         known = self._method(name, "this" if own else receiver)
         if own or name in self.definition.functions:

@@ -241,6 +241,8 @@ class Effects:
         self.world.observe(told(launch, words, operation, here, pointers), Outcome(0))
 
     def _cuda(self, operation: Invoke, found: Meaning, here: Here) -> None:
+        if operation.once and self._is_dead(operation.argument(found.ended[0][0])):
+            return
         fails = here.key in self.failing
         if operation.result:
             self.handles.words[operation.result] = FAILED if fails else 0
@@ -349,7 +351,7 @@ class Effects:
             elif deed.verb == "makes":
                 self._made_by(whole, deed.api, Address(lvalue), here)
                 handles.escaped.add(handles.word(lvalue))  # the object ends it, sometime
-            elif deed.verb == "ends" or self._is_dead(lvalue):
+            elif not deed.once if self._is_dead(lvalue) else deed.verb == "ends":
                 self._end_or_use(whole, meaning_of(deed.api), deed.at, handles.word(lvalue), here)
 
     def _end_or_use(self, operation: Invoke, found: Meaning, at: int, word: int, here: Here) -> None:
@@ -371,7 +373,7 @@ class Effects:
         found = meaning_of(ending.api)
         if ending.through:
             value, sets = pointed_at(value) or None, True
-        if ending.always:
+        if ending.always and not (ending.once and self._is_dead(value)):
             self._end_or_use(operation, found, found.ended[0][0], self.handles.word(value), here)
         if sets or not ending.always:
             self.handles.give(value, written=True)
