@@ -9,7 +9,7 @@ from collections import Counter
 from cuvet.source.languages.cpp import Class, Definition, Found
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.csharp_statements import CSharpLowering
-from cuvet.source.languages.csharp_wrappers import CONTEXTS, DECLARED, KERNEL, USES, WRAPPERS, wrapper_named
+from cuvet.source.languages.csharp_wrappers import CONTEXTS, DECLARED, DISPOSED, KERNEL, USES, WRAPPERS, wrapper_named
 from cuvet.source.languages.interest import WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
 from cuvet.source.methods import called
@@ -57,6 +57,7 @@ def definitions(root: Node, text: bytes) -> Found:
     found = Found()
     nodes: list[tuple[Node, str]] = []
     computed: dict[str, set[str]] = {}
+    disposed = {match[1] for match in DISPOSED.finditer(text)}
     waiting: list[tuple[Node, str, int]] = [(root, "", 0)]
     while waiting:
         node, owner, depth = waiting.pop()
@@ -70,7 +71,10 @@ def definitions(root: Node, text: bytes) -> Found:
                 waiting.append((body, owner, depth + 1))
             elif child.type in _CONTAINERS:
                 if child.type == "property_declaration" and _COMPUTED.search(child.text or b""):
-                    computed.setdefault(owner, set()).add(field_text(child, "name"))
+                    names = computed.setdefault(owner, set())
+                    names.add(field_text(child, "name"))
+                    if field_text(child, "name").encode() in disposed:
+                        names.update(word.decode() for word in WORD.findall(child.text or b""))
                 waiting.append((child, owner, depth + 1))
     if any(child.type == "global_statement" for child in root.named_children):
         nodes.append((root, ""))

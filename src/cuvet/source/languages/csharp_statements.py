@@ -74,15 +74,17 @@ class CSharpLowering(Expressions):
             ending()
 
     def using(self, node: Node) -> None:
-        declared = next((each for each in node.named_children if each.type == "variable_declaration"), None)
-        if declared is not None:
-            self.variables(declared)
+        given, body = node.named_children[0], self.act(node.child_by_field_name("body"))
+        owned: list[str] = []
+        if given.type == "variable_declaration":
+            self.variables(given)
+            owned = self._owned(node)
         else:
-            for child in node.named_children:
-                if child.type != "block" and not child.type.endswith("statement"):
-                    self.value(child)
-        body = self.act(node.child_by_field_name("body"))
-        owned = self._owned(node)
+            value = self.value(given)
+            if isinstance(value, str) and self.wrapper(value) in WRAPPERS:
+                owned = [value]
+            else:
+                self.escape(value, node.start_byte)
         if owned:
             self._until_disposed(owned, node, body)
         else:
@@ -166,6 +168,11 @@ class CSharpLowering(Expressions):
                 self.escape_names(child)
         self.leave(node, "return", value)
 
+    def yield_(self, node: Node) -> None:
+        """Whoever runs through the values has this one."""
+        for child in node.named_children:
+            self.escape(self.value(child), node.start_byte)
+
     def goto(self, node: Node) -> None:
         """``goto case`` is not followed."""
         if node.named_children and node.named_children[0].type == "identifier":
@@ -208,6 +215,7 @@ CSharpLowering.statements = by_type(
         "switch_statement": CSharpLowering.switch,
         "try_statement": CSharpLowering.try_,
         "return_statement arrow_expression_clause": CSharpLowering.return_,
+        "yield_statement": CSharpLowering.yield_,
         "throw_statement": CSharpLowering.throw,
         "break_statement": CSharpLowering.break_,
         "continue_statement": CSharpLowering.continue_,

@@ -69,6 +69,13 @@ class Expressions(Wrapped):
         same = name in ("Pointer", "Value") or self.is_handle(outer, name)
         return outer if same else f"{outer}.{name}" if outer else ""
 
+    def share(self, lvalue: str, at: int) -> None:
+        """Arrays are objects: that of a parameter is the caller's."""
+        name, bracket, _ = lvalue.partition("[")
+        if bracket and any(parameter.name == name for parameter in self.parameters):
+            self.emit(Escape(lvalue, at))
+        super().share(lvalue, at)
+
     # Expressions.
 
     def _name(self, node: Node) -> Value:

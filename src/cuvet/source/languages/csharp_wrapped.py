@@ -8,7 +8,9 @@ from operator import or_
 from cuvet.source.languages.csharp_names import CSharpDefinition, arguments
 from cuvet.source.languages.csharp_wrappers import (
     ARRAY,
+    CONTEXTS,
     CONVERTED,
+    DISPOSED,
     FLAGS,
     KERNEL,
     LAST,
@@ -82,9 +84,19 @@ class Wrapped(Lowering):
         given = arguments(value)
         values = [self._passed(each) for each in given]
         self.emit(self._told(form, Address(lvalue), values, given, value))
-        if self.definition.shares_end or NEW_CONTEXT.search(self.text, self.body.start_byte, self.body.end_byte):
+        if self._ends_with_context():
             self.emit(Escape(lvalue, value.start_byte))
         return True
+
+    def _ends_with_context(self) -> bool:
+        """Whether what is made here may end with a context that the method or the object has."""
+        start, end = self.body.start_byte, self.body.end_byte
+        disposed = (match[1].decode() for match in DISPOSED.finditer(self.text, start, end))
+        return (
+            self.definition.shares_end
+            or NEW_CONTEXT.search(self.text, start, end) is not None
+            or any(self.type_named(name).rpartition(".")[2].rstrip("?") in CONTEXTS for name in disposed)
+        )
 
     def _constructor(self, kind: str, value: Node) -> Form | None:
         named = field_text(value, "type")
@@ -141,7 +153,16 @@ class Wrapped(Lowering):
         base = function.child_by_field_name("expression") if function.type == "member_access_expression" else None
         if base is None:
             return False
-        return self._wrapped_method(node, self.lvalue(base), field_text(function, "name"), given)
+        lvalue = self.lvalue(base)
+        if not lvalue and base.type == "parenthesized_expression":
+            self._escape_cast(base.named_children[-1])
+        return self._wrapped_method(node, lvalue, field_text(function, "name"), given)
+
+    def _escape_cast(self, node: Node) -> None:
+        """``((IDisposable)stream).Dispose()``."""
+        value = node.child_by_field_name("value") if node.type == "cast_expression" else None
+        if value is not None and (lvalue := self.lvalue(value)):
+            self.escape(lvalue, node.start_byte)
 
     def _perhaps_call(self, node: Node, function: Node, given: Sequence[Node]) -> bool:
         """``stream?.Dispose()``: if there is one."""

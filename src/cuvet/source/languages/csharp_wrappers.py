@@ -112,7 +112,7 @@ FLAGS = {
 NUMBERS = frozenset("int uint long ulong short ushort byte nint nuint SizeT Int32 UInt32 Int64 UInt64".split())
 """Types of sizes."""
 
-USES = re.compile(rb"^[ \t]*(?:global[ \t]+)?using[ \t]+ManagedCuda[ \t]*;", re.MULTILINE)
+USES = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*(?:global[ \t]+)?using[ \t]+ManagedCuda[ \t]*;", re.MULTILINE)
 _NAMES = "|".join((*WRAPPERS, KERNEL))
 _KIND = re.compile(rf"(?:\w+\.)*(?:({_NAMES})(?:_\w+|\s*<[^<>\[\]]*>)?)\??")
 DECLARED = re.compile(
@@ -120,6 +120,8 @@ DECLARED = re.compile(
     rb"|\b([A-Za-z_]\w*)\s*=\s*new\s+(?:\w+\.)*(?:%(names)s)\b" % {b"names": _NAMES.encode()}
 )
 """Variables of these classes."""
+DISPOSED = re.compile(rb"\b(\w+)\s*\??\s*\.\s*Dispose\s*\(")
+"""What is disposed of by its own name."""
 NEW_CONTEXT = re.compile(rb"\bnew\s+(?:\w+\.)*(?:%s)\b" % "|".join(sorted(CONTEXTS)).encode())
 
 

@@ -29,6 +29,8 @@ _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Z
 """A statement that is a call of a function, of no object or of this one."""
 _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
 _FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
+_DISPOSED = re.compile(rb"(?<!\bthis)(?<!\bbase)\s?\.\s*(\w+)\s*\??\s*\.\s*Dispose\s*\(")
+"""C#: a member of another object is disposed of."""
 _NOTHING = frozenset({"", "0", "NULL", "nullptr", "{}"})
 
 
@@ -55,7 +57,8 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
 
 
 def _handed(source: Source) -> set[str]:
-    """Names among the arguments of functions that sound as if they took something over, other than CUDA's."""
+    """Names among the arguments of functions that sound as if they took something over, other than CUDA's, and of members that are disposed
+    of through another object."""
     words: set[bytes] = set()
     for name, at, start in source.called:
         if (
@@ -66,6 +69,8 @@ def _handed(source: Source) -> set[str]:
         ):
             end = _END_OF_STATEMENT.search(source.code, start + 1, start + _MOST_ARGUMENTS)
             words.update(WORD.findall(source.code, start, end.start() if end else start + _MOST_ARGUMENTS))
+    if source.language == "c#":
+        words.update(_DISPOSED.findall(source.code))
     return {word.decode() for word in words}
 
 
