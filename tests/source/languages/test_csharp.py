@@ -569,3 +569,16 @@ def test_what_is_right_between_methods_is_silent(
 def test_broken_text_is_no_crash() -> None:
     check_source(Path("Broken.cs"), b"class A { void M() { cuMemFree_v2(" + b"(" * 3000)
     check_source(Path("Broken.cs"), b"class A { void M() { cuMemFree_v2(\xff\xfe); ")
+
+
+_FAILS = "if (Native.cudaMemset(values, 0, n) != 0) "
+_END = in_class(
+    f"    void End(IntPtr values, ulong n) {{ {_FAILS} {{ Native.cudaFree(values); throw new Failure(); }} }}"
+)
+_FILL = _END.replace(_FAILS, "Native.cudaMemset(values, 0, n);")
+
+
+@pytest.mark.parametrize(("program", "counted"), [(_END, 0), (_FILL, 1)], ids=["only of what ends", "of others too"])
+def test_ignored_statuses_count_where_not_all_are_of_what_ends(program: str, counted: int) -> None:
+    names = [finding.name for finding in check_source(Path("program.cs"), program.encode()).findings]
+    assert names.count("source-status-dropped") == counted

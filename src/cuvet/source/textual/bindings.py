@@ -38,12 +38,13 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
 
 
 def _dropped(function: Function, reporter: Reporter) -> Iterator[Finding]:
-    """One finding for a function. What a destructor ends cannot be told to anybody."""
+    """One finding for a function; none if it only ends things in C#, or is a destructor."""
     calls = sorted(function.calls, key=lambda call: call.start)
     if any("GetLastError" in call.name or "PeekAtLastError" in call.name for call in calls):
         return
     dropped = {call.start: call for call in calls if not call.result and not call.checked and _matters(call, function)}
-    if dropped:
+    of_csharp = reporter.source.language == "c#"
+    if any(not (of_csharp and _ends(call)) for call in dropped.values()):
         first = next((call for call in dropped.values() if _makes(call)), next(iter(dropped.values())))
         others = len(dropped) - 1
         counted = f"the status of {first.name}" + (f" and of {others} more call{'s' * (others > 1)}" if others else "")
@@ -55,6 +56,11 @@ def _matters(call: Invoke, function: Function) -> bool:
     if found is None or not returns_status(call.name) or "GetError" in call.name:
         return False
     return not (found.ended and only_ends(function.name))
+
+
+def _ends(call: Invoke) -> bool:
+    found = meaning(call.name)
+    return found is not None and bool(found.ended)
 
 
 def _makes(call: Invoke) -> bool:
