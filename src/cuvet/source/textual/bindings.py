@@ -14,6 +14,7 @@ from cuvet.source.ownership import only_ends
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
+from cuvet.source.textual.csharp_sizes import in_elements
 from cuvet.source.textual.processes import forked
 from cuvet.source.textual.spellings import nearest, nearest_type
 from cuvet.source.textual.statuses import returns_status
@@ -26,7 +27,10 @@ _DECLARED = re.compile(
 
 def binding_findings(found: Found, lowered: Sequence[Function], source: Source) -> Iterator[Finding]:
     for function in lowered:
-        yield from _dropped(function, Reporter(function, source))
+        reporter = Reporter(function, source)
+        yield from _dropped(function, reporter)
+        if source.language == "c#":
+            yield from in_elements(function, reporter)
     definitions = [each for each in found.functions if isinstance(each, PythonDefinition)]
     if definitions:
         yield from forked(definitions, source)

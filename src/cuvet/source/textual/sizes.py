@@ -12,7 +12,7 @@ _ALLOCATES = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMallocManaged": 1, "cu
 """Argument that is the size."""
 _MOVES = {"cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}
 _TARGET = re.compile(r"&([A-Za-z_][\w.\->\[\]]*)\)?$")
-_BYTES = re.compile(r"sizeof\((?:unsigned|signed)?(?:char|bool|u?int8_t|std::byte|uchar|void)\)")
+_BYTES = re.compile(r"sizeof\((?:unsigned|signed)?(?:char|bool|u?int8_t|std::byte|s?byte|uchar|void)\)")
 _SIZEOF = r"sizeof\((?:[^()]|\([^()]*\))*\)"
 
 
@@ -28,10 +28,10 @@ def in_elements(body: Body) -> Iterator[Finding]:
             if made is None or made.start > call.start:
                 continue
             own, other = _size(made, _ALLOCATES[made.name]), _size(call, at)
-            if _is_times_sizeof(other, own):
+            if is_times_sizeof(other, own):
                 yield _finding(body, made, own, call, other)
                 return
-            if _is_times_sizeof(own, other):
+            if is_times_sizeof(own, other):
                 yield _finding(body, call, other, made, own)
                 return
 
@@ -60,7 +60,7 @@ def _plain(text: str) -> str:
     return text[1:-1] if text[:1] == "(" and text[-1:] == ")" and text.count("(") == 1 else text
 
 
-def _is_times_sizeof(size: str, count: str) -> bool:
+def is_times_sizeof(size: str, count: str) -> bool:
     """Whether the size is the count times the size of something that is larger than a byte."""
     if not count or "sizeof" in count or _BYTES.search(size):
         return False

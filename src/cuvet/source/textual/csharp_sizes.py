@@ -1,0 +1,124 @@
+"""Sizes in elements in C#, where the same function gives another size for the same memory."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cuvet.findings import Finding, Step
+from cuvet.rules.source.size_in_elements import SourceSizeInElements
+from cuvet.source.calls import meaning
+from cuvet.source.paths.reporting import Reporter
+from cuvet.source.program import Address, Assign, Function, Invoke, lvalue_of
+from cuvet.source.sites import finding
+from cuvet.source.textual.sizes import is_times_sizeof
+
+_ALLOCATES = dict.fromkeys(
+    """
+    cudaMalloc cudaMallocAsync cudaMallocManaged cudaMallocHost cudaHostAlloc cuMemAlloc cuMemAllocHost
+    """.split(),
+    1,
+)
+"""Argument that is the size."""
+_MOVES = dict.fromkeys(
+    """
+    cudaMemcpy cudaMemcpyAsync cudaMemset cudaMemsetAsync cuMemcpyHtoD cuMemcpyDtoH cuMemcpyDtoD cuMemcpyHtoDAsync cuMemcpyDtoHAsync
+    cuMemcpyDtoDAsync
+    """.split(),
+    2,
+)
+_CAST = re.compile(r"\((?:int|uint|long|ulong|nint|nuint|IntPtr|UIntPtr|SizeT)\)|new(?:IntPtr|UIntPtr|SizeT)(?=\()")
+_SIZE_OF = re.compile(r"Marshal\.SizeOf(?:<(\w+)>\(\)|\(typeof\((\w+)\)\))")
+_LARGER = re.compile(r"<(?:float|double|int|uint|long|ulong|short|ushort)[1-4]?>$")
+
+
+class _Given(NamedTuple):
+    """The size that a call is given. ``elements``: it is the constructor of an object of ManagedCuda, and counts elements."""
+
+    call: Invoke
+    size: str
+    at: tuple[int, int]
+    elements: bool = False
+
+
+def in_elements(function: Function, reporter: Reporter) -> Iterator[Finding]:
+    """The first size of the function that is in elements, while another one of the same memory is in bytes."""
+    made: dict[str, _Given] = {}
+    for each in sorted(function.operations, key=lambda operation: operation.start):
+        if isinstance(each, Assign):
+            made.pop(each.lvalue, None)
+        name = _name(each) if isinstance(each, Invoke) else ""
+        if not isinstance(each, Invoke) or name not in _ALLOCATES | _MOVES:
+            continue
+        given = _given(each, (_ALLOCATES | _MOVES)[name], reporter)
+        target = each.argument(0)
+        if name in _ALLOCATES and isinstance(target, Address):
+            made.pop(target.lvalue, None)
+            if given is not None and (not given.elements or _is_larger(function, target.lvalue)):
+                made[target.lvalue] = given
+        elif name in _MOVES and given is not None:
+            sides = map(lvalue_of, each.arguments[: 2 if "cpy" in name else 1])
+            found = [wrong for side in sides if side in made and (wrong := _compared(made[side], given, reporter))]
+            if found:
+                yield found[0]
+                return
+
+
+def _is_larger(function: Function, lvalue: str) -> bool:
+    """Whether the variable is an object whose elements are larger than a byte."""
+    return _LARGER.search(function.locals.get(lvalue, "").replace(" ", "")) is not None
+
+
+def _name(call: Invoke) -> str:
+    found = meaning(call.name) if not call.launch else None
+    return found.entry_point.name if found is not None else ""
+
+
+def _given(call: Invoke, at: int, reporter: Reporter) -> _Given | None:
+    """None if the size is not written there."""
+    span = call.spans[at] if at < len(call.spans) else (call.start, call.end)
+    if span == (call.start, call.end):
+        return None
+    return _Given(call, _plain(reporter.source.slice(*span)), span, reporter.source.text.startswith(b"new", call.start))
+
+
+def _compared(made: _Given, moved: _Given, reporter: Reporter) -> Finding | None:
+    if made.elements:
+        same = made.size == moved.size and not made.size.isdigit()
+        return _finding(moved, made, made.size, reporter) if same else None
+    if is_times_sizeof(moved.size, made.size):
+        return _finding(made, moved, moved.size, reporter)
+    if is_times_sizeof(made.size, moved.size):
+        return _finding(moved, made, made.size, reporter)
+    return None
+
+
+def _finding(wrong: _Given, right: _Given, size: str, reporter: Reporter) -> Finding:
+    line = reporter.source.line(right.call.start)
+    other = "as many elements" if right.elements else f"`{size}`"
+    message = f"{wrong.call.name} is given the size `{wrong.size}`, and {right.call.name} in line {line} {other} for the same memory"
+    path = (
+        Step(
+            frame=reporter.frame(*right.at),
+            text="elements are meant here" if right.elements else "bytes are meant here",
+        ),
+    )
+    return finding(SourceSizeInElements, message, reporter.site(wrong.call, *wrong.at), path=path)
+
+
+def _plain(text: str) -> str:
+    """The expression without spaces, casts between numbers, and brackets around all of it; sizes of types as ``sizeof``."""
+    text = _SIZE_OF.sub(lambda match: f"sizeof({match[1] or match[2]})", re.sub(r"\s+", "", text))
+    text = _CAST.sub("", text)
+    while text[:1] == "(" and _closing(text) == len(text) - 1:
+        text = text[1:-1]
+    return text
+
+
+def _closing(text: str) -> int:
+    """Where the bracket closes that the text begins with."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return at
+    return -1
