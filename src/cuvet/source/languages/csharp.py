@@ -1,4 +1,4 @@
-"""C#: P/Invoke declarations and classes that gather them (ManagedCuda, CUDA.NET): the methods and classes of a file.
+"""C#: P/Invoke declarations, classes that gather them (ManagedCuda, CUDA.NET) and wrappers: the methods and classes of a file.
 
 Fields of the method's own class are named ``this.stream``. ``Dispose`` and the finalizer are destructors.
 """
@@ -56,8 +56,7 @@ def definitions(root: Node, text: bytes) -> Found:
     imported = {match[2].decode(): match[1].decode() for match in _IMPORTED.finditer(text)}
     found = Found()
     nodes: list[tuple[Node, str]] = []
-    computed: dict[str, set[str]] = {}
-    disposed = {match[1] for match in DISPOSED.finditer(text)}
+    properties: list[tuple[Node, str]] = []
     waiting: list[tuple[Node, str, int]] = [(root, "", 0)]
     while waiting:
         node, owner, depth = waiting.pop()
@@ -70,11 +69,8 @@ def definitions(root: Node, text: bytes) -> Found:
                 nodes.append((child, owner))
                 waiting.append((body, owner, depth + 1))
             elif child.type in _CONTAINERS:
-                if child.type == "property_declaration" and _COMPUTED.search(child.text or b""):
-                    names = computed.setdefault(owner, set())
-                    names.add(field_text(child, "name"))
-                    if field_text(child, "name").encode() in disposed:
-                        names.update(word.decode() for word in WORD.findall(child.text or b""))
+                if child.type == "property_declaration":
+                    properties.append((child, owner))
                 waiting.append((child, owner, depth + 1))
     if any(child.type == "global_statement" for child in root.named_children):
         nodes.append((root, ""))
@@ -82,6 +78,7 @@ def definitions(root: Node, text: bytes) -> Found:
     members = {each.name: each.members for each in found.classes}
     methods = _sure_methods(nodes, found.classes, text)
     wrappers = frozenset({*WRAPPERS, KERNEL} - members.keys()) if USES.search(text) else frozenset[str]()
+    computed = _computed(properties, text) if wrappers else {}
     for node, owner in sorted(nodes, key=lambda each: each[0].start_byte):
         static = any(child.type == "modifier" and child.text == b"static" for child in node.children)
         name = MAIN if node is root else _function_name(node)
@@ -104,6 +101,18 @@ def definitions(root: Node, text: bytes) -> Found:
                 shares_end=ends,
             )
         )
+    return found
+
+
+def _computed(properties: list[tuple[Node, str]], text: bytes) -> dict[str, set[str]]:
+    """By class: properties that run code; and the fields that they name, if what the property gives is disposed of somewhere."""
+    disposed = {match[1] for match in DISPOSED.finditer(text)}
+    found: dict[str, set[str]] = {}
+    for node, owner in properties:
+        name, written = field_text(node, "name").encode(), node.text or b""
+        if _COMPUTED.search(written):
+            words = WORD.findall(written) if name in disposed else [name]
+            found.setdefault(owner, set()).update(word.decode() for word in words)
     return found
 
 
