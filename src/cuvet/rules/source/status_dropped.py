@@ -7,7 +7,7 @@ class SourceStatusDropped(SourceRule):
       are one note. It is a warning if the function checks most other statuses, and the call creates something or waits.
     why: Almost every call can return an error of earlier work. After a failed allocation the variable keeps its old value.
     instead: Pass the status to the program's check. ``(void)`` before the call says that it is ignored on purpose.
-    limits: Silent about functions that ignore only the statuses of calls that end objects.
+    limits: Silent about functions that ignore only the statuses of calls that end objects, and about destructors that also wait.
     """
 
     code = "CV860"
@@ -22,6 +22,18 @@ class SourceStatusDropped(SourceRule):
     measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     """
     VALID = """
+## a destructor that waits [cuda]
+class Queue {
+  public:
+    ~Queue() {
+        cudaStreamSynchronize(stream_);
+        cudaStreamDestroy(stream_);
+    }
+    Queue(const Queue &) = delete;
+  private:
+    cudaStream_t stream_;
+};
+
 ## ignored on purpose [cuda]
 void fill(float *values, int n) {
     (void)cudaMemset(values, 0, n * sizeof(float));

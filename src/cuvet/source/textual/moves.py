@@ -9,7 +9,9 @@ from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Source
 
-_MOVE = re.compile(rb"\b(\w+)\s{0,9}\(\s{0,9}(\w+)\s{0,9}&&\s{0,9}(\w+)\s{0,9}\)\s{0,9}(?:noexcept\b\s{0,9})?:(?!:)")
+_MOVE = re.compile(
+    rb"\b(\w+)\s{0,200}\(\s{0,200}(\w+)\s{0,200}&&\s{0,200}(\w+)\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)"
+)
 _ENDS = rb"\bcu\w*(?:Destroy|Free|Release|Unload|Unregister)\w*\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
 _OTHERS_END = rb"(?:exchange|swap|release)\s*\("
 

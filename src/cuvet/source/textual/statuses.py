@@ -22,9 +22,11 @@ _DECLARED = r"\b(?:cudaError_t|cudaError|CUresult|auto|int|unsigned)\s+(?:\w+\s*
 
 
 def dropped(body: Body) -> Iterator[Finding]:
-    """One finding for a function, at the first of the calls that matter most; none if it only ends things."""
+    """One finding for a function, at the first of the calls that matter most; none if it only ends things, or if a destructor only waits
+    before it ends things: it has nobody to tell."""
     calls = [call for call in body.calls if call.fate == "dropped" and _matters(call) and not _asked_later(call, body)]
-    if any(_rank(call) < _ENDS for call in calls):
+    ranks = {_rank(call) for call in calls}
+    if ranks - {_ENDS} and not (body.name.startswith("~") and ranks == {_WAITS, _ENDS}):
         severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} ignored"
