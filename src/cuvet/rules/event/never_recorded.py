@@ -11,6 +11,7 @@ class EventNeverRecorded(CallRule):
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Record both events first, and wait for the second (`cuEventSynchronize`). Ask under the condition of the record.
     limits: Waiting for an event that was never recorded, or querying it, is allowed. Silent about events whose creation was not seen.
+      In Python, `cuvet check` knows events of PyTorch, CuPy and Numba that are variables of one function and given to nobody.
     """
 
     code = "CV308"
@@ -23,6 +24,8 @@ class EventNeverRecorded(CallRule):
       (event_unrecorded_is_complete)
     documented: If cuEventRecord() has not been called on either event then CUDA_ERROR_INVALID_HANDLE is returned. (CUDA
       Driver API, Event Management, cuEventElapsedTime)
+    documented: torch.cuda.Event.elapsed_time: the time between where the event was recorded and where the other one was (PyTorch
+      documentation, torch.cuda.Event)
     """
     VALID = """
 ## both recorded

@@ -11,8 +11,8 @@ class EventTimingDisabled(CallRule):
     why: Such an event stores no time, so the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work often have the flag,
       because it is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
     instead: Create both events without the flag if you measure time.
-    limits: Silent about events whose creation was not seen. In Python, `cuvet check` knows events of PyTorch and CuPy that a function
-      sets a variable to, or a class a member, once.
+    limits: Silent about events whose creation was not seen. In Python, `cuvet check` knows events of PyTorch, CuPy and Numba
+      that a function sets a variable to, or a class a member, once.
     """
 
     code = "CV307"
@@ -28,6 +28,8 @@ class EventTimingDisabled(CallRule):
     documented: torch.cuda.Event: enable_timing: indicates if the event should measure time (default: False) (PyTorch documentation,
       torch.cuda.Event)
     documented: cupy.cuda.Event: disable_timing: if True, the event does not prepare the timing data (CuPy documentation, cupy.cuda.Event)
+    documented: numba.cuda.event: the event records timing data only if it is created with timing=True, the default (Numba
+      documentation, CUDA Host API, Events)
     """
     VALID = """
 ## events with timing

@@ -1,0 +1,124 @@
+"""What rules about Python have in common that look at its text, and follow no path."""
+
+import re
+from typing import NamedTuple
+
+from cuvet.findings import Finding, Step
+from cuvet.rules.rule import Rule
+from cuvet.source.languages.python_names import Names
+from cuvet.source.sites import finding, frame, site
+from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
+
+_EXPECTS = re.compile(r"(?i)raises|suppress|error(?!_mode)|fail")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_MEMBER = re.compile(r"self\.[A-Za-z_]\w*")
+_PARAMETERS = frozenset(
+    """
+    parameters lambda_parameters typed_parameter default_parameter typed_default_parameter as_pattern_target global_statement
+    nonlocal_statement delete_statement
+    """.split()
+)
+_SETS = frozenset({"assignment", "augmented_assignment", "for_statement", "named_expression", "for_in_clause"})
+
+
+class Place(NamedTuple):
+    """What happened at a node, for people."""
+
+    node: Node
+    text: str
+
+
+def may_be_meant(call: Node) -> bool:
+    """Whether the code around the call expects that it fails."""
+    if enclosing(call, "try_statement") is not None:
+        return True
+    around = enclosing(call, "with_statement")
+    while around is not None:
+        body = around.child_by_field_name("body")
+        header = text_of(around)[: body.start_byte - around.start_byte] if body is not None else ""
+        if _EXPECTS.search(header):
+            return True
+        around = enclosing(around.parent, "with_statement")
+    return False
+
+
+def called(call: Node, names: Names) -> str:
+    """What the call calls, with its module: ``torch.cuda.Event``; ``""`` if it was not imported."""
+    return names.full(re.sub(r"\s+", "", field_text(call, "function")))
+
+
+def call_at(root: Node, at: int) -> Node | None:
+    """The innermost call around the place, within its block."""
+    node = enclosing(root.descendant_for_byte_range(at, at + 1), "call", "block")
+    return node if node is not None and node.type == "call" else None
+
+
+def finding_at(
+    rule: type[Rule], call: Node, message: str, source: Source, path: tuple[Place, ...], shown: Node | None = None
+) -> Finding:
+    """Of the call; ``shown`` is what the finding points at, if not the call."""
+    around = enclosing(call, "function_definition", "module")
+    name = field_text(around, "name") if around is not None and around.type == "function_definition" else "<module>"
+    function = source.function_name("", name)
+    frames = [
+        frame(source, each.start_byte, each.end_byte, function) for each in (shown or call, *(at for at, _ in path))
+    ]
+    steps = tuple(Step(frame=at, text=place.text) for at, place in zip(frames[1:], path, strict=True))
+    return finding(rule, message, site(field_text(call, "function"), frames[0]), path=steps)
+
+
+def only_value(name: str, use: Node, root: Node) -> Node | None:
+    """What the variable, or the member of ``self``, is set to by the only place that sets it, in the function or the class."""
+    if _NAME.fullmatch(name):
+        scope = enclosing(use, "function_definition", "lambda", "class_definition") or root
+    elif _MEMBER.fullmatch(name) and enclosing(use, "class_definition") is not None:
+        scope = root
+    else:
+        return None
+    if scope.type == "lambda":
+        return None
+    found = value_in(scope, name, root)
+    same_class = "." not in name or (
+        found is not None and enclosing(found, "class_definition") == enclosing(use, "class_definition")
+    )
+    return found if same_class else None
+
+
+def value_in(scope: Node, name: str, root: Node) -> Node | None:
+    """What the only place in the scope that sets the name sets it to."""
+    found, number = [], 0
+    for node in uses_in(scope, name.rpartition(".")[2], root):
+        setting = _setting(node)
+        if setting is None:
+            continue
+        number += 1
+        left, right = setting.child_by_field_name("left"), setting.child_by_field_name("right")
+        if setting.type == "assignment" and left is not None and right is not None and text_of(left) == name:
+            found.append(right)
+    return found[0] if number == 1 and found else None
+
+
+def uses_in(scope: Node, word: str, root: Node) -> list[Node]:
+    """The nodes in the scope at which the word stands, also in texts and comments."""
+    pattern = re.compile(rb"(?<!\w)%s(?!\w)" % word.encode())
+    start = scope.start_byte
+    found = (
+        root.descendant_for_byte_range(start + match.start(), start + match.end())
+        for match in pattern.finditer(scope.text or b"")
+    )
+    return [node for node in found if node is not None]
+
+
+def _setting(node: Node | None) -> Node | None:
+    """What sets the name that the node is: an assignment, a loop, a parameter; None if it only uses it."""
+    inner, around = node, node.parent if node is not None else None
+    while inner is not None and around is not None:
+        if around.type in _PARAMETERS:
+            return around
+        if around.type in _SETS:
+            target = around.child_by_field_name("name" if around.type == "named_expression" else "left")
+            return around if target == inner else None
+        if around.type not in ("attribute", "pattern_list", "tuple_pattern", "list_pattern", "expression_list"):
+            return None
+        inner, around = around, around.parent
+    return None
