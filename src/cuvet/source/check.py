@@ -18,6 +18,7 @@ from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Source, parsed
 from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
+from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
@@ -41,6 +42,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             findings += tensor_findings(tree.root_node, source)
         if source.language == "python" and times_events(text):
             findings += timing_findings(tree.root_node, source)
+        if source.language == "python" and captures_graphs(text):
+            findings += graph_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

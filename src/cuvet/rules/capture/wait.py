@@ -14,7 +14,8 @@ class CaptureWait(CaptureRule):
     why: Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
     instead: Move the synchronisation out of the capture: before `cuStreamBeginCapture`, or after the launch of the graph.
-    limits: None known.
+    limits: In Python, `cuvet check` knows the captures of `torch.cuda.graph`, and those that one block begins and ends with a
+      `torch.cuda.CUDAGraph` or a `cupy.cuda.Stream`. Of them it looks at what is done without a condition.
     """
 
     code = "CV801"
@@ -28,6 +29,10 @@ class CaptureWait(CaptureRule):
     measured: cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the
       capture is invalidated (capture_invalid_sync, capture_calls_global)
     recorded: cuCtxRecordEvent and cuCtxWaitEvent, 5 of 5: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    documented: what makes the CPU wait for the GPU, as `.item()` does, is prohibited in a capture (PyTorch documentation, CUDA semantics,
+      CUDA Graphs, Constraints)
+    documented: no torch.cuda.synchronize(), no synchronize() of a stream, no .item() and .cpu() in a capture (NVIDIA, CUDA Graph Best
+      Practice for PyTorch, Quick Checklist)
     documented: a capturing stream, and a device or context with such a stream, cannot be synchronised or queried: the
       work is not scheduled (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
     """

@@ -17,6 +17,7 @@ from cuvet.source.languages.python_names import Api, Names, PythonDefinition, sh
 from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 
@@ -42,7 +43,9 @@ MODULE = "<module>"
 
 def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
-    return (b"cuda" in text and _MENTIONS.search(text) is not None) or copies_tensors(text) or times_events(text)
+    if b"cuda" in text and _MENTIONS.search(text) is not None:
+        return True
+    return copies_tensors(text) or times_events(text) or captures_graphs(text)
 
 
 def definitions(root: Node, text: bytes) -> Found:
