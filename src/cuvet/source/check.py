@@ -19,6 +19,7 @@ from cuvet.source.syntax.parsing import Source, parsed
 from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
+from cuvet.source.textual.python_blocks import block_findings, launches_kernels
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
@@ -44,6 +45,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             findings += timing_findings(tree.root_node, source)
         if source.language == "python" and captures_graphs(text):
             findings += graph_findings(tree.root_node, source)
+        if source.language == "python" and launches_kernels(text):
+            findings += block_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

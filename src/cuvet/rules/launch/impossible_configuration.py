@@ -20,6 +20,8 @@ class LaunchImpossibleConfiguration(CallRule):
     instead: Skip launches with nothing to do. Round the number of blocks up. For more than 48 KiB of dynamic shared memory,
       set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (``cudaFuncAttributeMaxDynamicSharedMemorySize``) first.
     limits: Not for limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters.
+      In Python, `cuvet check` knows blocks of numbers that stand in the file, for kernels of CuPy (`RawKernel`, `RawModule`) and Numba
+      that are made in it.
     """
 
     code = "CV921"
@@ -36,6 +38,10 @@ class LaunchImpossibleConfiguration(CallRule):
     measured: 200 KiB of dynamic shared memory after setting the attribute: success (launch_shared_opt_in)
     documented: maximum x-, y- and z-dimension of a grid 2^31-1, 65535, 65535; of a block 1024, 1024, 64; 1024 threads
       per block (CUDA Programming Guide, Compute Capabilities, Technical Specifications)
+    documented: a kernel of CuPy is called with the grid, the dimensions of each thread block, and the arguments (CuPy documentation,
+      cupy.RawKernel)
+    documented: a kernel of Numba is configured as func[griddim, blockdim, stream, sharedmem]; griddim and blockdim are integers or
+      tuples (Numba-CUDA documentation, CUDA Kernel API, Dispatcher objects)
     documented: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: the maximum size of dynamically-allocated shared memory
       of a function (CUDA Driver API, Execution Control, cuFuncSetAttribute)
     """

@@ -18,6 +18,7 @@ from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 from cuvet.source.textual.graphs import captures_graphs
+from cuvet.source.textual.python_blocks import launches_kernels
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 
@@ -45,7 +46,7 @@ def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
     if b"cuda" in text and _MENTIONS.search(text) is not None:
         return True
-    return copies_tensors(text) or times_events(text) or captures_graphs(text)
+    return copies_tensors(text) or times_events(text) or captures_graphs(text) or launches_kernels(text)
 
 
 def definitions(root: Node, text: bytes) -> Found:

@@ -122,3 +122,13 @@ def _setting(node: Node | None) -> Node | None:
             return None
         inner, around = around, around.parent
     return None
+
+
+def value_of(name: str, use: Node, root: Node) -> Node | None:
+    """Like ``only_value``; of a variable that the function does not set, what the module sets it to, if nothing else sets the name."""
+    found = only_value(name, use, root)
+    if found is None and _NAME.fullmatch(name):
+        found = value_in(root, name, root)
+        if enclosing(found, "function_definition", "class_definition", "lambda") is not None:
+            return None
+    return found
