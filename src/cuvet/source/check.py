@@ -1,6 +1,6 @@
 """From a file's text to its findings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -15,7 +15,7 @@ from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
-from cuvet.source.syntax.parsing import Source, parsed
+from cuvet.source.syntax.parsing import Node, Source, parsed
 from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
@@ -24,6 +24,16 @@ from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
 from cuvet.source.textual.timing import times_events, timing_findings
+from cuvet.source.textual.torch_processes import fork_findings, forks_with_torch
+
+_LIBRARIES = (
+    (copies_tensors, tensor_findings),
+    (times_events, timing_findings),
+    (captures_graphs, graph_findings),
+    (launches_kernels, block_findings),
+    (forks_with_torch, fork_findings),
+)
+"""Whether a Python file has to do with it, and what is found then."""
 
 
 def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> FileResult:
@@ -39,14 +49,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         findings += textual_findings(tree.root_node, defined, source, options)
     else:
         findings += binding_findings(defined, lowered.functions, source)
-        if source.language == "python" and copies_tensors(text):
-            findings += tensor_findings(tree.root_node, source)
-        if source.language == "python" and times_events(text):
-            findings += timing_findings(tree.root_node, source)
-        if source.language == "python" and captures_graphs(text):
-            findings += graph_findings(tree.root_node, source)
-        if source.language == "python" and launches_kernels(text):
-            findings += block_findings(tree.root_node, source)
+        if source.language == "python":
+            findings += _of_libraries(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(
@@ -62,6 +66,13 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         ),
         stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions)} | walked,
     )
+
+
+def _of_libraries(root: Node, source: Source) -> Iterator[Finding]:
+    """What a Python file shows of libraries over CUDA."""
+    for mentions, findings in _LIBRARIES:
+        if mentions(source.text):
+            yield from findings(root, source)
 
 
 def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[str, int]]:

@@ -8,7 +8,8 @@ class SourceForkAfterUse(SourceRule):
     instead: Fork before the first call of CUDA, or start the child with ``exec``.
     limits: Only within one function, and the functions of its file that the child calls. In Python the child may also be a function that
       ``multiprocessing`` runs. That is a warning, because Linux forks by default only up to Python 3.13, and the rule is silent if the
-      file names another start method.
+      file names another start method; an error if the process is one of ``get_context("fork")``. Of PyTorch, these are uses: tensors
+      that are made on ``cuda``, ``.to("cuda")``, ``.cuda()`` and ``torch.cuda.synchronize()``.
     """
 
     code = "CV871"
@@ -19,6 +20,8 @@ class SourceForkAfterUse(SourceRule):
     measured: forked before the parent's first call: the child works (fork_before_init)
     documented: A call to fork must be immediately followed to a call to exec (NVIDIA CUDA C++ Guidelines for Robust and
       Safety-Critical Programming, CUDA 1.6)
+    documented: the CUDA runtime does not support the start method fork; CUDA in subprocesses needs spawn or forkserver (PyTorch
+      documentation, Multiprocessing best practices, CUDA in multiprocessing)
     documented: the default start method of multiprocessing on Linux changed from fork to forkserver in Python 3.14
       (What's New In Python 3.14, multiprocessing)
     """

@@ -21,6 +21,7 @@ from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.python_blocks import launches_kernels
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
+from cuvet.source.textual.torch_processes import forks_with_torch
 
 _MENTIONS = re.compile(
     rb"\bcuda\.bindings\b|\bfrom\s+cuda\s+import\b|\bcuda\.cudart\b|\bcuda\.cuda\b|\bpycuda\b|\bcuda\.(?:api\.)?runtime\b|\bcuda(?:\.api)?\s+import\s+runtime\b"
@@ -39,6 +40,7 @@ _CONTAINERS = frozenset(
     "for_statement while_statement match_statement case_clause".split()
 )
 _PASSES_ON = frozenset({"call", "argument_list", "parenthesized_expression", "subscript", "await", "tuple"})
+_OF_LIBRARIES = (copies_tensors, times_events, captures_graphs, launches_kernels, forks_with_torch)
 MODULE = "<module>"
 
 
@@ -46,7 +48,7 @@ def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
     if b"cuda" in text and _MENTIONS.search(text) is not None:
         return True
-    return copies_tensors(text) or times_events(text) or captures_graphs(text) or launches_kernels(text)
+    return any(mentions(text) for mentions in _OF_LIBRARIES)
 
 
 def definitions(root: Node, text: bytes) -> Found:

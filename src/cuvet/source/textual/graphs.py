@@ -8,7 +8,7 @@ from cuvet.findings import Finding
 from cuvet.rules.capture.wait import CaptureWait
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
-from cuvet.source.textual.python_text import Place, call_at, called, finding_at, may_be_meant, only_value
+from cuvet.source.textual.python_text import GPU, Place, call_at, called, finding_at, may_be_meant, only_value
 
 _BEGINS = re.compile(rb"\bgraph\s*\(|\.(?:begin_capture|capture_begin)\s*\(")
 _CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph"})
@@ -24,7 +24,6 @@ _NOT_SURE = frozenset(
 _QUIET_BLOCKS = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.autocast"})
 _READS = frozenset({"item", "cpu"})
 _LEAVES_GPU = frozenset({"item", "cpu", "to", "numpy", "tolist"})
-_GPU = re.compile(r"[\"']cuda(?::\d+)?[\"']")
 _DEEPEST = 8
 
 
@@ -177,8 +176,8 @@ def _is_on_gpu(value: Node, names: Names, root: Node, depth: int = 0) -> bool:
         return False
     given = arguments_of(value)
     if called(value, names).startswith("torch."):
-        return any(field_text(each, "name") == "device" and _GPU.fullmatch(field_text(each, "value")) for each in given)
+        return any(field_text(each, "name") == "device" and GPU.fullmatch(field_text(each, "value")) for each in given)
     method, of = field_text(function, "attribute"), function.child_by_field_name("object")
     if method == "to" and [each.type for each in given] == ["string"]:
-        return _GPU.fullmatch(text_of(given[0])) is not None and of is not None
+        return GPU.fullmatch(text_of(given[0])) is not None and of is not None
     return method not in _LEAVES_GPU and of is not None and _is_on_gpu(of, names, root, depth + 1)

@@ -11,8 +11,8 @@ from cuvet.source.languages.python import own_calls
 from cuvet.source.languages.python_names import PythonDefinition
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
+from cuvet.source.textual.python_text import STARTS_ANEW, comes_first, starts_anew
 
-_STARTS_ANEW = re.compile(rb"""set_start_method|get_context|["'](?:spawn|forkserver)["']|\bexec[lv]""")
 _FORKS = {"os.fork": "os.fork", "multiprocessing.Process": "Process", "multiprocessing.Pool": "Pool"}
 _WORK = frozenset({"map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async", "apply", "apply_async"})
 """Methods of a pool that take the function which its processes run."""
@@ -36,7 +36,7 @@ def forked(definitions: Sequence[PythonDefinition], source: Source) -> Iterator[
     for definition in definitions:
         made = _making(definition, definition.node)
         for fork in _forks(definition, by_name, source) if made else ():
-            before = [call for call in made if _comes_first(definition.node, call[0], fork.node)]
+            before = [call for call in made if comes_first(definition.node, call[0], fork.node)]
             child = fork.child
             inside = _making(child, child.node) if isinstance(child, PythonDefinition) else _making(definition, child)
             if before and inside:
@@ -54,7 +54,7 @@ def _making(definition: PythonDefinition, node: Node) -> list[tuple[int, str]]:
 
 def _forks(definition: PythonDefinition, by_name: dict[str, PythonDefinition], source: Source) -> Iterator[_Fork]:
     node = definition.node
-    anew = _STARTS_ANEW.search(source.text) is not None
+    anew = starts_anew(source.text)
     pools = False
     for match in _CALL.finditer(source.text, node.start_byte, node.end_byte):
         written = match.group().decode()
@@ -67,7 +67,7 @@ def _forks(definition: PythonDefinition, by_name: dict[str, PythonDefinition], s
             continue
         if kind == "os.fork":
             block = _block_of_child(call)
-            if block is not None and not _STARTS_ANEW.search(block.text or b""):
+            if block is not None and not STARTS_ANEW.search(block.text or b""):
                 yield _Fork(call, block, "error")
         elif not anew and (target := _target(call, kind)) in by_name:
             yield _Fork(call, by_name[target], "warning")
@@ -103,15 +103,6 @@ def _block_of_child(call: Node) -> Node | None:
     asked = re.sub(r"\s+", "", field_text(following, "condition"))
     is_child = asked in (f"{name}==0", f"0=={name}", f"not{name}")
     return following.child_by_field_name("consequence") if is_child else None
-
-
-def _comes_first(function: Node, at: int, fork: Node) -> bool:
-    """Whether the call at that offset is always made before the fork."""
-    block = enclosing(function.descendant_for_byte_range(at, at + 1), "block", "module")
-    around = fork.parent
-    while around is not None and around != block:
-        around = around.parent
-    return at < fork.start_byte and around is not None
 
 
 def _finding(

@@ -3,14 +3,18 @@
 import re
 from typing import NamedTuple
 
-from cuvet.findings import Finding, Step
+from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.rule import Rule
 from cuvet.source.languages.python_names import Names
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
 
+GPU = re.compile(r"[\"']cuda(?::\d+)?[\"']")
+"""A GPU, as PyTorch's functions take it."""
+STARTS_ANEW = re.compile(rb"""set_start_method|get_context|["'](?:spawn|forkserver)["']|\bexec[lv]""")
 _EXPECTS = re.compile(r"(?i)raises|suppress|error(?!_mode)|fail")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DOTTED = re.compile(r"\w+(?:\.\w+)*")
 _MEMBER = re.compile(r"self\.[A-Za-z_]\w*")
 _PARAMETERS = frozenset(
     """
@@ -44,7 +48,8 @@ def may_be_meant(call: Node) -> bool:
 
 def called(call: Node, names: Names) -> str:
     """What the call calls, with its module: ``torch.cuda.Event``; ``""`` if it was not imported."""
-    return names.full(re.sub(r"\s+", "", field_text(call, "function")))
+    function = re.sub(r"\s+", "", field_text(call, "function"))
+    return names.full(function) if _DOTTED.fullmatch(function) else ""
 
 
 def call_at(root: Node, at: int) -> Node | None:
@@ -54,17 +59,23 @@ def call_at(root: Node, at: int) -> Node | None:
 
 
 def finding_at(
-    rule: type[Rule], call: Node, message: str, source: Source, path: tuple[Place, ...], shown: Node | None = None
+    rule: type[Rule],
+    call: Node,
+    message: str,
+    source: Source,
+    path: tuple[Place, ...],
+    severity: Severity | None = None,
 ) -> Finding:
-    """Of the call; ``shown`` is what the finding points at, if not the call."""
-    around = enclosing(call, "function_definition", "module")
+    """Of the call."""
+    steps = tuple(Step(frame=_frame(each.node, source), text=each.text) for each in path)
+    at = site(field_text(call, "function"), _frame(call, source))
+    return finding(rule, message, at, path=steps, severity=severity)
+
+
+def _frame(node: Node, source: Source) -> Frame:
+    around = enclosing(node, "function_definition", "module")
     name = field_text(around, "name") if around is not None and around.type == "function_definition" else "<module>"
-    function = source.function_name("", name)
-    frames = [
-        frame(source, each.start_byte, each.end_byte, function) for each in (shown or call, *(at for at, _ in path))
-    ]
-    steps = tuple(Step(frame=at, text=place.text) for at, place in zip(frames[1:], path, strict=True))
-    return finding(rule, message, site(field_text(call, "function"), frames[0]), path=steps)
+    return frame(source, node.start_byte, node.end_byte, source.function_name("", name))
 
 
 def only_value(name: str, use: Node, root: Node) -> Node | None:
@@ -132,3 +143,17 @@ def value_of(name: str, use: Node, root: Node) -> Node | None:
         if enclosing(found, "function_definition", "class_definition", "lambda") is not None:
             return None
     return found
+
+
+def starts_anew(text: bytes) -> bool:
+    """Whether a file may start its processes in another way than by a fork."""
+    return STARTS_ANEW.search(text) is not None
+
+
+def comes_first(function: Node, at: int, fork: Node) -> bool:
+    """Whether the call at that offset is always made before the fork."""
+    block = enclosing(function.descendant_for_byte_range(at, at + 1), "block", "module")
+    around = fork.parent
+    while around is not None and around != block:
+        around = around.parent
+    return at < fork.start_byte and around is not None
