@@ -1,6 +1,7 @@
 """What a name in a Python file means: which function of CUDA a module has under it, and how its arguments are those of CUDA's."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -42,6 +43,8 @@ _IMPORT = re.compile(
 )
 _BOUND = re.compile(rb"^[ \t]*(\w+)[ \t]+=(?!=)[ \t]*(?!None\b)\S", re.MULTILINE)
 
+_ALIAS = re.compile(rb"^(\w+)[ \t]*=[ \t]*([A-Za-z_]\w*(?:\.\w+)*)[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Api:
@@ -63,8 +66,12 @@ class Names:
             origin = match[1].decode() if match[1] else ""
             for part in (match[2] or match[3]).decode("utf-8", "replace").strip("() \t\r\n").split(","):
                 self._bind(origin, re.sub(r"#.*|\\", "", part).split())
-        for match in _BOUND.finditer(text):
-            self.modules.pop(match[1].decode(), None)
+        bound = Counter(match[1].decode() for match in _BOUND.finditer(text))
+        imported = {name: self.modules.pop(name, "") for name in bound}
+        for match in _ALIAS.finditer(text):
+            name, module = match[1].decode(), self.full(match[2].decode())
+            if bound[name] == 1 and not imported.get(name) and _holds_cuda(module):
+                self.modules[name] = module
         self._found: dict[str, Api | None] = {}
 
     def calls(self, text: bytes) -> list[tuple[int, Api]]:
@@ -136,6 +143,13 @@ class PythonDefinition(Definition):
 
 def _leads_to_cuda(name: str) -> bool:
     return any(module.startswith(name) or name.startswith(module) for module in _MODULES)
+
+
+def _holds_cuda(module: str) -> bool:
+    """Whether it is a module of CUDA, or one that has such modules in it."""
+    return module in ("torch", "torch.cuda", "numba", "numba.cuda") or any(
+        each == module or each.startswith(f"{module}.") for each in _MODULES if module
+    )
 
 
 def _of_module(module: str, name: str) -> Api | None:
