@@ -17,6 +17,7 @@ from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed
 from cuvet.source.textual import near_names
+from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
@@ -28,6 +29,7 @@ from cuvet.source.textual.torch_processes import fork_findings, forks_with_torch
 
 _LIBRARIES = (
     (copies_tensors, tensor_findings),
+    (copies_arrays, array_findings),
     (times_events, timing_findings),
     (captures_graphs, graph_findings),
     (launches_kernels, block_findings),

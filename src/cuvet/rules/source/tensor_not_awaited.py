@@ -3,8 +3,9 @@ from cuvet.rules.rule import SourceRule
 
 class SourceTensorNotAwaited(SourceRule):
     """
-    checks: A tensor of PyTorch is copied to the CPU with ``non_blocking=True``, and the host reads it before anything that may wait for
-      the copy. Or a tensor in pinned memory is copied to the GPU with ``non_blocking=True``, and the host writes it before that.
+    checks: A tensor of PyTorch is copied to the CPU with ``non_blocking=True``, by ``to`` or by ``copy_`` into pinned memory, and the
+      host reads it before anything that may wait for the copy. Or a tensor in pinned memory is copied to the GPU with
+      ``non_blocking=True``, and the host writes it before that.
     why: The call returns before the copy is done. The host reads old values, or the copy takes what the host wrote later.
     instead: Call ``torch.cuda.synchronize()``, or record an event behind the copy and wait for it with ``event.synchronize()``.
     limits: Only in the statements of one function that follow the copy, and in the next turn of a loop over ``range``, up to the first call

@@ -17,6 +17,7 @@ from cuvet.source.languages.python_names import Api, Names, PythonDefinition, sh
 from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.arrays import copies_arrays
 from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.python_blocks import launches_kernels
 from cuvet.source.textual.tensors import copies_tensors
@@ -40,7 +41,7 @@ _CONTAINERS = frozenset(
     "for_statement while_statement match_statement case_clause".split()
 )
 _PASSES_ON = frozenset({"call", "argument_list", "parenthesized_expression", "subscript", "await", "tuple"})
-_OF_LIBRARIES = (copies_tensors, times_events, captures_graphs, launches_kernels, forks_with_torch)
+_OF_LIBRARIES = (copies_tensors, copies_arrays, times_events, captures_graphs, launches_kernels, forks_with_torch)
 MODULE = "<module>"
 
 

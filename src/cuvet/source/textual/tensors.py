@@ -12,6 +12,7 @@ from cuvet.rules.source.tensor_not_awaited import SourceTensorNotAwaited
 from cuvet.source.quiet import OF_TENSORS, OF_TORCH, is_plain_python
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.python_text import only_value
 
 _MENTIONS = re.compile(rb"\bnon_blocking\s*=\s*True\b")
 _TO_CPU = re.compile(r"(?:device\s*=\s*)?(?:\"cpu\"|'cpu'|torch\.device\(\s*[\"']cpu[\"']\s*\))")
@@ -24,11 +25,11 @@ _OF_CPU = re.compile(r"torch\.(?:from_numpy|tensor|as_tensor)\((?!.*\bdevice\b)"
 _STAYS_ON_CPU = re.compile(r"torch\.\w+\((?!.*(?:\bdevice\b|cuda)).*", re.S)
 _EVENT = re.compile(r"torch\.(?:cuda\.)?Event\(.*", re.S)
 _LIST = re.compile(r"\[.*\]|list\(\)", re.S)
-_READS = frozenset("item tolist sum mean max min argmax argmin any all clone print float int bool".split())
-"""Methods and functions that read what a tensor of the CPU holds."""
+_READS = frozenset("item tolist sum mean max min argmax argmin any all clone copy print float int bool".split())
+"""Methods and functions that read what a tensor of the CPU holds, or its array."""
 _WRITES = frozenset("fill_ zero_ random_ normal_ uniform_ add_ sub_ mul_ div_".split())
 """Methods that the CPU does, of a tensor of its own."""
-_LEAVES = frozenset({"return_statement", "raise_statement", "break_statement", "continue_statement"})
+LEAVES = frozenset({"return_statement", "raise_statement", "break_statement", "continue_statement"})
 _NOT_SURE = frozenset(
     {"lambda", "list_comprehension", "generator_expression", "conditional_expression", "boolean_operator"}
 )
@@ -61,13 +62,13 @@ _ASKS_NOTHING = re.compile(r"[\w.]+ is (?:not )?None|True|False")
 """A condition that waits for nothing."""
 _LITERAL = frozenset({"string", "integer", "float", "slice", "unary_operator", "none", "true", "false"})
 _NAME = re.compile(r"\w+")
-_MOST_NODES = 400
+MOST_NODES = 400
 """That are looked at behind a copy."""
 _Direction = Literal["to the CPU", "to the GPU"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Copy:
+class Copy:
     """That the call starts; ``name`` is the variable of the host's tensor, ``made`` are the values of variables that are set once."""
 
     call: Node
@@ -93,7 +94,7 @@ def tensor_findings(root: Node, source: Source) -> Iterator[Finding]:
             yield _finding(copy, use, source)
 
 
-def _finding(copy: _Copy, use: Node, source: Source) -> Finding:
+def _finding(copy: Copy, use: Node, source: Source) -> Finding:
     around = enclosing(copy.call, "function_definition", "module")
     function = field_text(around, "name") if around is not None and around.type == "function_definition" else "<module>"
     shown = source.function_name("", function)
@@ -109,7 +110,7 @@ def _finding(copy: _Copy, use: Node, source: Source) -> Finding:
     return finding(SourceTensorNotAwaited, message, site(_called(copy.call), here), path=path)
 
 
-def _copy_at(root: Node, at: int, known: dict[int, dict[str, str]]) -> _Copy | None:
+def _copy_at(root: Node, at: int, known: dict[int, dict[str, str]]) -> Copy | None:
     """The copy that the keyword at that place belongs to, if it is known which of its ends is the host's. ``known`` keeps, by function,
     what its variables are set to."""
     call = enclosing(root.descendant_for_byte_range(at, at + 1), "call", "block")
@@ -128,15 +129,37 @@ def _copy_at(root: Node, at: int, known: dict[int, dict[str, str]]) -> _Copy | N
         left = parent.child_by_field_name("left") if parent is not None and parent.type == "assignment" else None
         if left is None or left.type != "identifier" or _PINNED.fullmatch(made.get(tensor, "")):
             return None
-        return _Copy(call, text_of(left), "to the CPU", made)
+        return Copy(call, text_of(left), "to the CPU", made)
     if _called(call) == "copy_" and given:
+        if _is_pinned(tensor, call, made, root) and _is_of_gpu(text_of(given[0]), call, made, around):
+            return Copy(call, tensor, "to the CPU", made)
         tensor = text_of(given[0])
     elif _called(call) != "cuda" and not (
         _called(call) == "to" and given and _TO_GPU.fullmatch(text_of(_where(given)))
     ):
         return None
-    is_pinned = around.type == "function_definition" and _PINNED.fullmatch(made.get(tensor, ""))
-    return _Copy(call, tensor, "to the GPU", made) if is_pinned else None
+    in_function = around.type == "function_definition" and _PINNED.fullmatch(made.get(tensor, ""))
+    return Copy(call, tensor, "to the GPU", made) if in_function else None
+
+
+def _is_pinned(tensor: str, call: Node, made: dict[str, str], root: Node) -> bool:
+    """Whether the tensor, a variable or a member of ``self``, is made once, in pinned memory."""
+    value = made.get(tensor, "")
+    if tensor.startswith("self."):
+        only = only_value(tensor, call, root)
+        value = text_of(only) if only is not None else ""
+    return _PINNED.fullmatch(value) is not None
+
+
+def _is_of_gpu(tensor: str, call: Node, made: dict[str, str], function: Node) -> bool:
+    """Whether the tensor that is copied is surely a GPU's: its memory is used on a stream, or the copy is."""
+    value = made.get(tensor, "")
+    if not _NAME.fullmatch(tensor) or _OF_CPU.match(value) or _STAYS_ON_CPU.fullmatch(value):
+        return False
+    if re.search(rf"(?<![\w.]){tensor}\.record_stream\(", text_of(function)):
+        return True
+    around = enclosing(call, "with_statement", "function_definition")
+    return around is not None and text_of(around).startswith("with torch.cuda.stream(")
 
 
 def _where(given: list[Node]) -> Node:
@@ -178,17 +201,17 @@ def _target(node: Node) -> str:
     return text_of(left) if left is not None and left.type not in ("subscript", "attribute") else ""
 
 
-def _early(copy: _Copy) -> Node | None:
+def _early(copy: Copy) -> Node | None:
     """The use of the tensor that comes after the copy, before the first call that may wait."""
-    for node in islice(_following(copy.call), _MOST_NODES):
+    for node in islice(following(copy.call), MOST_NODES):
         if _uses(node, copy):
             return node
-        if node.type in _LEAVES or _may_wait(node, copy) or _sets(node, copy.name):
+        if node.type in LEAVES or may_wait(node, copy) or sets(node, copy.name):
             return None
     return None
 
 
-def _following(call: Node) -> Iterator[Node]:
+def following(call: Node) -> Iterator[Node]:
     """What comes after the copy, innermost first: to the end of its block and of those around it, or the next turn of a loop; no further
     where other code may run."""
     node, is_sure = call, True
@@ -268,7 +291,7 @@ def _called(call: Node) -> str:
     return field_text(call, "function").rpartition(".")[2]
 
 
-def _uses(node: Node, copy: _Copy) -> bool:
+def _uses(node: Node, copy: Copy) -> bool:
     if copy.direction == "to the CPU":
         return node.type == "call" and _called(node) in _READS and _is_of(node, copy)
     if node.type in ("assignment", "augmented_assignment"):
@@ -285,26 +308,27 @@ def _uses(node: Node, copy: _Copy) -> bool:
     )
 
 
-def _is_of(call: Node, copy: _Copy) -> bool:
+def _is_of(call: Node, copy: Copy) -> bool:
     """Whether a function that reads is given the tensor, behind nothing of the GPU, or is a method of the tensor, of an element or of its
     array."""
     function = call.child_by_field_name("function")
     if function is not None and function.type == "attribute":
         return (
-            re.fullmatch(rf"{copy.name}(?:\[[^\[\]]*\])*(?:\.numpy\(\))?", field_text(function, "object")) is not None
+            re.fullmatch(rf"{re.escape(copy.name)}(?:\[[^\[\]]*\])*(?:\.numpy\(\))?", field_text(function, "object"))
+            is not None
         )
     given = arguments_of(call)
     at = next((at for at, each in enumerate(given) if text_of(each) == copy.name), None)
     return at is not None and all(_is_plain(each, copy) for each in given[:at])
 
 
-def _is_plain(value: Node, copy: _Copy) -> bool:
+def _is_plain(value: Node, copy: Copy) -> bool:
     """Whether it is a literal or a length."""
     written = text_of(value)
     return value.type in _LITERAL or copy.made.get(written, written).startswith("len(")
 
 
-def _may_wait(node: Node, copy: _Copy) -> bool:
+def may_wait(node: Node, copy: Copy) -> bool:
     """Whether it may run code that waits, or reads what may be a value of the GPU."""
     if node.type == "with_statement":
         return _QUIET_BLOCK.match(text_of(node)) is None
@@ -321,7 +345,7 @@ def _may_wait(node: Node, copy: _Copy) -> bool:
     return node.type in _WAITING or (node.type == "call" and not _is_quiet(node, copy))
 
 
-def _is_quiet(call: Node, copy: _Copy) -> bool:
+def _is_quiet(call: Node, copy: Copy) -> bool:
     name, given = field_text(call, "function"), arguments_of(call)
     of, _, last = name.rpartition(".")
     if is_plain_python(name) or name in OF_TORCH or last in OF_TENSORS:
@@ -339,7 +363,7 @@ def _is_quiet(call: Node, copy: _Copy) -> bool:
     )
 
 
-def _sets(node: Node, name: str) -> bool:
+def sets(node: Node, name: str) -> bool:
     """Whether the variable may be another one afterwards."""
     if node.type in ("function_definition", "class_definition"):
         return field_text(node, "name") == name
