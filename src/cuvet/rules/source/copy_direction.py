@@ -6,7 +6,8 @@ class SourceCopyDirection(SourceRule):
     checks: The kind of a copy says that a local array, vector or variable of the function is memory of a device.
     why: The copy fails, or is undefined: what is read afterwards was never copied.
     instead: Name the kind that fits both places, or ``cudaMemcpyDefault``, which takes the direction from the pointers.
-    limits: Only of memory that the function itself declares. Silent about pointers, members, and vectors with an allocator.
+    limits: Only of memory that the function itself declares; in Python ``array.ctypes.data`` of an array that it makes with NumPy.
+      Silent about pointers, members, and vectors with an allocator.
     """
 
     code = "CV877"
@@ -16,6 +17,7 @@ class SourceCopyDirection(SourceRule):
     evidence = """
     documented: a copy whose pointers do not match the direction that its kind says has undefined behavior (CUDA Runtime API,
       Memory Management, cudaMemcpy)
+    documented: ctypes.data is a pointer to the memory area of the array (NumPy documentation, numpy.ndarray.ctypes)
     """
     VALID = """
 ## both directions [cuda]

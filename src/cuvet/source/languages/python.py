@@ -20,6 +20,7 @@ from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, f
 from cuvet.source.textual.arrays import copies_arrays
 from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.python_blocks import launches_kernels
+from cuvet.source.textual.python_devices import streams_of_devices
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 from cuvet.source.textual.torch_processes import forks_with_torch
@@ -41,7 +42,15 @@ _CONTAINERS = frozenset(
     "for_statement while_statement match_statement case_clause".split()
 )
 _PASSES_ON = frozenset({"call", "argument_list", "parenthesized_expression", "subscript", "await", "tuple"})
-_OF_LIBRARIES = (copies_tensors, copies_arrays, times_events, captures_graphs, launches_kernels, forks_with_torch)
+_OF_LIBRARIES = (
+    copies_tensors,
+    copies_arrays,
+    times_events,
+    captures_graphs,
+    launches_kernels,
+    forks_with_torch,
+    streams_of_devices,
+)
 MODULE = "<module>"
 
 

@@ -34,13 +34,14 @@ class Place(NamedTuple):
 
 def may_be_meant(call: Node) -> bool:
     """Whether the code around the call expects that it fails."""
-    if enclosing(call, "try_statement") is not None:
-        return True
+    around = enclosing(call, "try_statement")
+    while around is not None:
+        if any(each.type.startswith("except") for each in around.named_children):
+            return True
+        around = enclosing(around.parent, "try_statement")
     around = enclosing(call, "with_statement")
     while around is not None:
-        body = around.child_by_field_name("body")
-        header = text_of(around)[: body.start_byte - around.start_byte] if body is not None else ""
-        if _EXPECTS.search(header):
+        if any(each.type == "with_clause" and _EXPECTS.search(text_of(each)) for each in around.named_children):
             return True
         around = enclosing(around.parent, "with_statement")
     return False
@@ -65,10 +66,11 @@ def finding_at(
     source: Source,
     path: tuple[Place, ...],
     severity: Severity | None = None,
+    api: str = "",
 ) -> Finding:
-    """Of the call."""
+    """Of the call, or of another node that the finding says is ``api``."""
     steps = tuple(Step(frame=_frame(each.node, source), text=each.text) for each in path)
-    at = site(field_text(call, "function"), _frame(call, source))
+    at = site(api or field_text(call, "function"), _frame(call, source))
     return finding(rule, message, at, path=steps, severity=severity)
 
 
