@@ -26,13 +26,17 @@ def dropped(body: Body) -> Iterator[Finding]:
     before it ends things: it has nobody to tell."""
     calls = [call for call in body.calls if call.fate == "dropped" and _matters(call) and not _asked_later(call, body)]
     ranks = {_rank(call) for call in calls}
-    if ranks - {_ENDS} and not (body.name.startswith("~") and ranks == {_WAITS, _ENDS}):
+    if ranks - {_ENDS} and not (ranks <= {_WAITS, _ENDS} and _is_destructor_that_ends(body)):
         severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} ignored"
         several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
         path = tuple(body.step(call.node, f"the status of {call.name} is ignored here") for call in several)
         yield body.finding(SourceStatusDropped, first.node, message, api=first.name, severity=severity, path=path)
+
+
+def _is_destructor_that_ends(body: Body) -> bool:
+    return body.name == "__del__" and any(_rank(call) == _ENDS for call in body.calls)
 
 
 def unread(body: Body) -> Iterator[Finding]:
