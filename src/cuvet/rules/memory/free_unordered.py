@@ -17,6 +17,7 @@ class MemoryFreeUnordered(CallRule):
     """
 
     code = "CV409"
+    in_source = True
     severity = "warning"
     summary = "stream-ordered memory is freed without waiting for its last use"
     help = "free it on the stream of its last use, or wait for that use first"
@@ -61,6 +62,52 @@ cu.cuMemFree(memory)
 note: nothing can use the memory after the free
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFree(memory)
+
+## C++: freed after its use, in the order of one stream [cuda]
+void render(size_t bytes) {
+    float *values;
+    cudaStream_t one;
+    cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+    cudaMallocAsync(&values, bytes, one);
+    cudaMemsetAsync(values, 0, bytes, one);
+    cudaFreeAsync(values, one);
+    cudaStreamSynchronize(one);
+    cudaStreamDestroy(one);
+}
+
+## C++: an event orders the two [cuda]
+void render(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaEvent_t used;
+    cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking);
+    cudaEventCreate(&used);
+    cudaMallocAsync(&values, bytes, one);
+    cudaMemsetAsync(values, 0, bytes, one);
+    cudaEventRecord(used, one);
+    cudaStreamWaitEvent(two, used, 0);
+    cudaFreeAsync(values, two);
+    cudaStreamSynchronize(two);
+    cudaEventDestroy(used);
+    cudaStreamDestroy(two);
+    cudaStreamDestroy(one);
+}
+
+## C++: a function that may wait [cuda]
+void render(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking);
+    cudaMallocAsync(&values, bytes, one);
+    cudaMemsetAsync(values, 0, bytes, one);
+    finish(one);
+    cudaFreeAsync(values, two);
+    cudaStreamSynchronize(two);
+    cudaStreamDestroy(two);
+    cudaStreamDestroy(one);
+}
 """
     INVALID = """
 ## freed on another stream
@@ -76,6 +123,20 @@ a = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemFree(memory)  # warning: [memory-free-unordered]
+
+## C++: freed on another stream [cuda]
+void render(size_t bytes) {
+    float *values;
+    cudaStream_t one, two;
+    CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+    CHECK(cudaMallocAsync(&values, bytes, one));
+    CHECK(cudaMemsetAsync(values, 0, bytes, one));
+    CHECK(cudaFreeAsync(values, two));  // warning: [memory-free-unordered]
+    CHECK(cudaStreamSynchronize(two));
+    CHECK(cudaStreamDestroy(two));
+    CHECK(cudaStreamDestroy(one));
+}
 """
 
     @classmethod

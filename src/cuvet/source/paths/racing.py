@@ -1,6 +1,7 @@
 """Races between streams that a path shows, where all that can order the two works is known."""
 
 from cuvet.model import Object
+from cuvet.rules.memory.free_unordered import MemoryFreeUnordered
 from cuvet.rules.race.between_streams import RaceBetweenStreams
 from cuvet.rules.rule import Violation
 from cuvet.source.calls import meaning
@@ -12,7 +13,8 @@ from cuvet.source.syntax.parsing import Source
 
 
 def is_race(violation: Violation) -> bool:
-    return violation.rule is RaceBetweenStreams
+    """Whether it is about two works, or work and a free, on different streams."""
+    return violation.rule in (RaceBetweenStreams, MemoryFreeUnordered)
 
 
 def is_certain(violation: Violation, call: SourceCall, path: Path, source: Source) -> bool:
@@ -38,8 +40,11 @@ def _touches(launch: SourceCall, memory: Object, source: Source) -> bool:
 
 
 def _is_whole(call: SourceCall, memory: Object, source: Source) -> bool:
-    """Whether the size that the call is given is written as that of the memory: then a kernel touches some of these bytes, wherever in the
-    memory it begins."""
+    """Whether it frees the memory, or the size that the call is given is written as that of the memory: then a kernel touches some of these
+    bytes, wherever in the memory it begins."""
+    found = meaning(call.written.name)
+    if found is not None and found.ended:
+        return True
     made = memory.created_by
     sizes = {_size(each, source) for each in (made, call) if isinstance(each, SourceCall)}
     return isinstance(made, SourceCall) and len(sizes) == 1 and b"" not in sizes
