@@ -1,10 +1,10 @@
 """Print how many planted bugs ``cuvet check`` finds, and how many of their correct twins it accuses.
 
-    python tools/measure_planted.py [--each]
+    python tools/measure_planted.py [--each] [FOLDER]
 
-The programs are in tests/source/planted; ``planted.jsonl`` says on which lines a finding counts. Each file is checked alone. A bug is
-found if anything is reported on one of its lines; a twin is accused if anything at all is reported in it, notes included. ``--each``
-prints the rules behind the figures.
+The programs are in tests/source/planted, or in the FOLDER; its ``planted.jsonl`` says on which lines a finding counts. Each file is
+checked alone. A bug is found if anything is reported on one of its lines; a twin is accused if anything at all is reported in it, notes
+included. ``--each`` prints the rules behind the figures.
 """
 
 from __future__ import annotations
@@ -41,13 +41,18 @@ def said_of(path: Path) -> list[Said]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--each", action="store_true", help="name the programs, and what is said of them")
-    each_one: bool = parser.parse_args().each
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=PLANTED, metavar="FOLDER", help="where the programs are"
+    )
+    arguments = parser.parse_args()
+    each_one: bool = arguments.each
+    folder: Path = arguments.folder
     rows: list[dict[str, Any]] = [
-        json.loads(line) for line in (PLANTED / "planted.jsonl").read_text("utf-8").splitlines()
+        json.loads(line) for line in (folder / "planted.jsonl").read_text("utf-8").splitlines()
     ]
     with ThreadPoolExecutor(2) as pool:
-        bugs = list(pool.map(lambda row: said_of(PLANTED / row["bug"]), rows))
-        twins = list(pool.map(lambda row: said_of(PLANTED / row["twin"]), rows))
+        bugs = list(pool.map(lambda row: said_of(folder / row["bug"]), rows))
+        twins = list(pool.map(lambda row: said_of(folder / row["twin"]), rows))
     total, found, accused = Counter[str](), Counter[str](), Counter[str]()
     for row, bug, twin in zip(rows, bugs, twins, strict=True):
         hits = [one for one in bug if one.line in row["lines"]]
