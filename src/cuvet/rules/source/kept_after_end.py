@@ -3,16 +3,18 @@ from cuvet.rules.rule import SourceRule
 
 class SourceKeptAfterEnd(SourceRule):
     """
-    checks: One function creates the object of a global variable only if the variable is NULL. Another ends it and leaves the variable.
+    checks: One function creates the object of a global variable only if the variable is NULL. Another ends it and leaves the variable. Or a
+      method ends a member that the constructor made and leaves it, and the destructor ends it, too.
     why: The variable keeps the ended object. The next call of the first function creates nothing, so the program uses freed memory or a
-      destroyed handle. The next call of the second function ends the object twice.
-    instead: Set the variable to NULL where it is ended.
-    limits: Harmless in a program that starts and stops once.
+      destroyed handle. The next call of the second function, or the destructor, ends the object twice.
+    instead: Set the variable to NULL where it is ended, and ask for it in the destructor.
+    limits: For a global, harmless in a program that starts and stops once. Silent about members that anything else sets or makes, and where
+      the destructor asks for another member.
     """
 
     code = "CV872"
     severity = "warning"
-    summary = "a global keeps an object that was ended, and is only made if NULL"
+    summary = "a variable keeps an object that was ended, and is asked for it again"
     help = "set the variable to NULL after the end"
     evidence = """
     measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice)
@@ -44,8 +46,74 @@ void forget() { buffer = NULL; }
 static float *buffer;
 void start() { CHECK(cudaMalloc(&buffer, 1024)); }
 void stop() { CHECK(cudaFree(buffer)); }
+
+## the method sets the member to NULL [cuda]
+class Lane {
+  public:
+    Lane() { CHECK(cudaStreamCreate(&stream_)); }
+    Lane(const Lane &) = delete;
+    void close() {
+        CHECK(cudaStreamDestroy(stream_));
+        stream_ = nullptr;
+    }
+    ~Lane() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+## the method says that it was called [cuda]
+class Lane {
+  public:
+    Lane() { CHECK(cudaStreamCreate(&stream_)); }
+    Lane(const Lane &) = delete;
+    void close() {
+        CHECK(cudaStreamDestroy(stream_));
+        closed_ = true;
+    }
+    ~Lane() {
+        if (closed_) return;
+        cudaStreamDestroy(stream_);
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+    bool closed_ = false;
+};
+
+## the method cleans up where the constructor fails [cuda]
+class Lane {
+  public:
+    Lane() {
+        CHECK(cudaStreamCreate(&stream_));
+        if (cudaMalloc(&values_, 64) != cudaSuccess) {
+            undo();
+            throw 1;
+        }
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() {
+        cudaFree(values_);
+        cudaStreamDestroy(stream_);
+    }
+  private:
+    void undo() { cudaStreamDestroy(stream_); }
+    cudaStream_t stream_ = nullptr;
+    float *values_ = nullptr;
+};
 """
     INVALID = """
+## by a method and by the destructor [cuda]
+class Lane {
+  public:
+    Lane() { CHECK(cudaStreamCreate(&stream_)); }
+    Lane(const Lane &) = delete;
+    void close() {
+        CHECK(cudaStreamDestroy(stream_));  // warning: [source-kept-after-end]
+    }
+    ~Lane() { if (stream_) cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
 ## memory [cuda]
 static float *buffer;
 void start() {

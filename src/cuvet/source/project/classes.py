@@ -17,7 +17,7 @@ from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import ends_its_object, is_fixture
-from cuvet.source.project.members import aliased, copied, not_made, not_owned
+from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
 from cuvet.source.result import Constructor, Effect, Outline
@@ -52,6 +52,7 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
         yield from aliased(whole)
         yield from not_owned(whole)
         yield from not_made(whole, constructors[whole.name])
+        yield from ended_twice(whole, constructors[whole.name])
     touched = _touched(outlines)
     for whole in without_definition(outlines):
         for member in whole.effects:

@@ -6,10 +6,12 @@ from itertools import product
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copied_owner import SourceCopiedOwner
+from cuvet.rules.source.kept_after_end import SourceKeptAfterEnd
 from cuvet.rules.source.member_aliased import SourceMemberAliased
 from cuvet.rules.source.member_not_owned import SourceMemberNotOwned
 from cuvet.rules.source.member_uninitialized import SourceMemberUninitialized
 from cuvet.source.languages.cpp import HANDLE
+from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import adopts, says_who_owns
 from cuvet.source.project.wholes import Whole, ending_step, finding_of
 from cuvet.source.result import Constructor, Effect
@@ -17,6 +19,7 @@ from cuvet.source.result import Constructor, Effect
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MORE_THAN_AN_OWNER = 4
 """Members."""
+_OF_NULL = frozenset({"NULL", "nullptr", "this"})
 _MOVES_ONLY = re.compile(r"unique_ptr|atomic|mutex|thread|future|promise|&$|ostream|istream|fstream")
 
 
@@ -34,6 +37,28 @@ def copied(whole: Whole) -> Iterator[Finding]:
             message = f"{whole.name} can be copied, and each copy's destructor ends the same {member}"
             yield finding_of(SourceCopiedOwner, whole, member, ended[0], message, made[0], ended[0])
             return
+
+
+def ended_twice(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[Finding]:
+    """A method ends what the constructor made, and leaves the member; the destructor ends it again, whatever happened before."""
+    for member, kind in whole.outline.members.items():
+        effects = whole.effects.get(member, [])
+        if holds_several(kind) or {effect.verb for effect in effects} - {"makes", "ends", "tests", "shows"}:
+            continue
+        made, ended = whole.of(member, "makes"), whole.of(member, "ends")
+        last = next((effect for effect in ended if effect.function == "__del__"), None)
+        first = next(
+            (effect for effect in ended if effect.method and effect.function not in ("__del__", "__init__")), None
+        )
+        if last is None or first is None or {effect.function for effect in made} != {"__init__"}:
+            continue
+        asked = {name for text, _ in last.under for name in _WORD.findall(text.partition(" ")[0])} | {
+            other for other in whole.effects if any(each.function == "__del__" for each in whole.of(other, "tests"))
+        }
+        if asked - _OF_NULL - {member} or any(first.function in constructor.words for constructor in constructors):
+            continue
+        message = f"`{member}` still holds what {first.frame.function} ended here, and ~{whole.name} ends it again"
+        yield finding_of(SourceKeptAfterEnd, whole, member, first, message, made[0], last)
 
 
 def not_made(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[Finding]:
