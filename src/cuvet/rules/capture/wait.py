@@ -14,8 +14,9 @@ class CaptureWait(CaptureRule):
     why: Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
     instead: Move the synchronisation out of the capture: before `cuStreamBeginCapture`, or after the launch of the graph.
-    limits: In Python, `cuvet check` knows the captures of `torch.cuda.graph`, and those that one block begins and ends with a
-      `torch.cuda.CUDAGraph` or a `cupy.cuda.Stream`. Of them it looks at what is done without a condition.
+    limits: In C++, `cuvet check` knows captures that begin and end in one block of a function. In Python, it knows the captures of
+      `torch.cuda.graph`, and those that one block begins and ends with a `torch.cuda.CUDAGraph` or a `cupy.cuda.Stream`. Of them it looks
+      at what is done without a condition.
     """
 
     code = "CV801"

@@ -11,7 +11,8 @@ class EventNeverRecorded(CallRule):
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Record both events first, and wait for the second (`cuEventSynchronize`). Ask under the condition of the record.
     limits: Waiting for an event that was never recorded, or querying it, is allowed. Silent about events whose creation was not seen.
-      In Python, `cuvet check` knows events of PyTorch, CuPy and Numba that are variables of one function and given to nobody.
+      In C++, `cuvet check` knows events that are variables of one function, which it gives to nothing that may record them.
+      In Python, it knows events of PyTorch, CuPy and Numba that are variables of one function and given to nobody.
     """
 
     code = "CV308"

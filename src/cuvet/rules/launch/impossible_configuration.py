@@ -20,7 +20,8 @@ class LaunchImpossibleConfiguration(CallRule):
     instead: Skip launches with nothing to do. Round the number of blocks up. For more than 48 KiB of dynamic shared memory,
       set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (``cudaFuncAttributeMaxDynamicSharedMemorySize``) first.
     limits: Not for limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters.
-      In Python, `cuvet check` knows blocks of numbers that stand in the file, for kernels of CuPy (`RawKernel`, `RawModule`) and Numba
+      In C++, `cuvet check` knows blocks of numbers and of constants that the file defines once, in launches with ``<<<>>>``.
+      In Python, it knows blocks of numbers that stand in the file, for kernels of CuPy (`RawKernel`, `RawModule`) and Numba
       that are made in it.
     """
 

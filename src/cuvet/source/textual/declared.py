@@ -9,6 +9,8 @@ from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.written import Body, Declared
 
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
+_ARITHMETIC = re.compile(r"(?:\s*(?:\b(?:0[xX][0-9a-fA-F]+|\d+)\b|\b[A-Za-z_]\w*\b|[-+*()]))+\s*")
+"""What C++ and Python read alike."""
 _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -28,10 +30,11 @@ def only_declaration(name: str, body: Body) -> Declared | None:
 
 def constant(expression: str, body: Body, depth: int = 0) -> int | None:
     """The number that an expression of numbers and constants is. A constant is defined once in the file, and set nowhere else."""
-    if depth > _DEEPEST or len(expression) > _LONGEST:
+    plain = _SUFFIX.sub(r"\1", expression.strip())
+    if depth > _DEEPEST or len(expression) > _LONGEST or not _ARITHMETIC.fullmatch(plain):
         return None
     try:
-        parsed = ast.parse(_SUFFIX.sub(r"\1", expression.strip()), mode="eval")
+        parsed = ast.parse(plain, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return _value(parsed.body, body, depth)
