@@ -46,7 +46,7 @@ ncclResult_t reduce(float *values, size_t n, ncclComm_t comm, cudaStream_t strea
 ## a return of a function within it [c++]
 ncclResult_t reduce(std::vector<Part> &parts, ncclComm_t comm, cudaStream_t stream) {
     NCCL_CHECK(ncclGroupStart());
-    std::sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.at < b.at; });
+    std::sort(parts.begin(), parts.end(), [] (const Part &a, const Part &b) { return a.at < b.at; });
     for (auto &each : parts)
         NCCL_CHECK(ncclAllReduce(each.values, each.values, each.n, ncclFloat, ncclSum, comm, stream));
     return ncclGroupEnd();

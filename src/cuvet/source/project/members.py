@@ -19,6 +19,10 @@ from cuvet.source.result import Constructor, Effect
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MORE_THAN_AN_OWNER = 4
 """Members."""
+_CLOSES = re.compile(
+    r"(?i)(?:close|stop|shut_?down|finish|destroy|release|free|clear|clean_?up|dispose|de_?init|finali[sz]e|tear_?down|end)"
+)
+"""Names of functions after which the object is destroyed."""
 _OF_NULL = frozenset({"NULL", "nullptr", "this"})
 _MOVES_ONLY = re.compile(r"unique_ptr|atomic|mutex|thread|future|promise|&$|ostream|istream|fstream")
 
@@ -47,9 +51,7 @@ def ended_twice(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[F
             continue
         made, ended = whole.of(member, "makes"), whole.of(member, "ends")
         last = next((effect for effect in ended if effect.function == "__del__"), None)
-        first = next(
-            (effect for effect in ended if effect.method and effect.function not in ("__del__", "__init__")), None
-        )
+        first = next((each for each in ended if each.method and _CLOSES.match(each.function)), None)
         if last is None or first is None or {effect.function for effect in made} != {"__init__"}:
             continue
         asked = {name for text, _ in last.under for name in _WORD.findall(text.partition(" ")[0])} | {

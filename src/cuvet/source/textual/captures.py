@@ -1,5 +1,6 @@
 """Captures of streams: what an exception leaves open, and calls that fail while one is."""
 
+import re
 from collections.abc import Iterator
 
 from cuvet.findings import Finding
@@ -19,9 +20,12 @@ _WAITS = frozenset({"cudaStreamSynchronize", "cudaStreamQuery", "cuStreamSynchro
 _WAITS_FOR_ALL = frozenset({"cudaDeviceSynchronize", "cuCtxSynchronize"})
 _UNSAFE = frozenset({"cudaMalloc", "cudaMallocHost", "cudaFree", "cudaFreeHost", "cudaHostRegister"})
 """Measured by the rule."""
+_MAY_DIFFER = re.compile(rb"#|\bswap\b|Guard|CaptureUnsupported|CaptureInvalidated|CAPTURE_")
+"""Where another build, another stream, another mode or a test of the failure may be meant."""
 _ONCE = frozenset(
     {
         "expression_statement",
+        "return_statement",
         "call_expression",
         "parenthesized_expression",
         "assignment_expression",
@@ -80,17 +84,18 @@ def _is_foreign(call: Node, body: Body) -> bool:
 
 def forbidden(body: Body) -> Iterator[Finding]:
     """Calls that fail, in one block with the begin of the capture before them and its end behind."""
-    for begin in body.calls:
-        if begin.name not in _BEGINS or not begin.arguments:
-            continue
+    begins = [call for call in body.calls if call.name in _BEGINS and call.arguments]
+    if _MAY_DIFFER.search(body.code) or len(begins) != 1 or not text_of(begins[0].arguments[0]).isidentifier():
+        return
+    for begin in begins:
         end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
-        if end is None or _block(begin.node) is None or _block(begin.node) != _block(end.node):
+        if end is None or block_of(begin.node) is None or block_of(begin.node) != block_of(end.node):
             continue
         for call in body.calls:
             if call.name == "cudaThreadExchangeStreamCaptureMode":
                 break
             rule = _broken(call, begin) if begin.end < call.start < end.start else None
-            if rule is not None and _block(call.node) == _block(begin.node):
+            if rule is not None and block_of(call.node) == block_of(begin.node):
                 stream = text_of(begin.arguments[0])
                 message = f"{call.name} fails while {stream} is capturing, and invalidates the capture"
                 path = (body.step(begin.node, "the capture begins here"),)
@@ -106,7 +111,7 @@ def _broken(call: Written, begin: Written) -> type[Rule] | None:
     return CaptureUnsafeCall if call.name in _UNSAFE and text_of(begin.arguments[-1]) in _FORBIDS else None
 
 
-def _block(call: Node) -> int | None:
+def block_of(call: Node) -> int | None:
     """Where the statement stands that makes the call whenever it is reached; None if there is none."""
     node = call
     while node.parent is not None and node.parent.type != "compound_statement":

@@ -3,12 +3,20 @@
 import ast
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
-from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.syntax.parsing import Node, Source, enclosing, text_of
 from cuvet.source.textual.written import Body, Declared
 
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
+_DEFINED = re.compile(
+    r"(?P<brace>[{}])|^[ \t]*#[ \t]*(?P<directive>if|endif|undef)\w*(?:[ \t]+(?P<undefined>\w+))?"
+    r"|^[ \t]*#[ \t]*define[ \t]+(?P<macro>\w+)(?P<value>[^\r\n]*)"
+    r"|\b(?:const|constexpr)\b[\w\s:]{1,80}?\b(?P<name>\w+)\s*=\s*(?P<told>[^;,{}]{1,200});",
+    re.M,
+)
 _ARITHMETIC = re.compile(r"(?:\s*(?:\b(?:0[xX][0-9a-fA-F]+|\d+)\b|\b[A-Za-z_]\w*\b|[-+*()]))+\s*")
 """What C++ and Python read alike."""
 _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -26,6 +34,17 @@ def only_declaration(name: str, body: Body) -> Declared | None:
     """None if there are none or several: the name may stand for different things."""
     found = body.declarations(name)
     return found[0] if len(found) == 1 else None
+
+
+def declared_around(name: str, at: Node, body: Body) -> Declared | None:
+    """The one declaration of a name, in a block around the node, where nothing else binds the name."""
+    declared = only_declaration(name, body)
+    block = enclosing(declared.node, "compound_statement", "function_definition") if declared is not None else None
+    if declared is None or block is None or not block.start_byte <= at.start_byte < block.end_byte:
+        return None
+    word = re.escape(name).encode()
+    bound = rb"\[[^\]\[]*\b%s\b|\bfor\s*\([^;()]*\b%s\s*:|\bextern\b" % (word, word)
+    return None if re.search(bound, re.sub(rb"\w\s*\[[^\]]*\]", b" ", body.code)) else declared
 
 
 def constant(expression: str, body: Body, depth: int = 0) -> int | None:
@@ -53,36 +72,44 @@ def _value(node: ast.expr, body: Body, depth: int) -> int | None:
 
 
 def _definition(name: str, body: Body) -> str | None:
-    """What a constant is defined as."""
-    text = body.source.code.decode(errors="replace")
+    """What a constant is defined as, if nothing else of this name is known, and no condition of the function asks for it."""
+    defined = _definitions(body.source).get(name, ())
+    if len(defined) != 1:
+        return None
     word = re.escape(name)
-    macros = re.findall(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\r\n]+)$", text, re.M)
-    constants = re.findall(rf"\b(?:const|constexpr)\b[\w\s:]{{1,80}}?\b{word}\s*=\s*([^;,{{}}]{{1,200}});", text)
-    others = re.findall(
-        rf"(?:\b[\w:>*&]+\s+[*&]*{word}\s*[,)=;({{\[>]|\b{word}\s*(?:[-+*/%|&^]?=(?!=)|\+\+|--)|&\s*{word}\b)", text
-    )
-    if len(macros) == 1 and not constants and not others:
-        return str(macros[0])
-    if len(constants) == 1 and not macros and len(others) == 1:
-        return str(constants[0])
-    return None
+    around = body.node.parent
+    start = around.start_byte if around is not None and around.type == "template_declaration" else body.node.start_byte
+    head = body.source.text[start : body.body.start_byte].decode(errors="replace")
+    code = body.code.decode(errors="replace")
+    bound = rf"[\w>\]*&]\s+[*&]*{word}\s*[,;:=({{\[)]|\[[^\]]*\b{word}\b|\b(?:if|while|switch|assert\w*)\b[^;{{}}]*\b{word}\b|\?|#"
+    if (
+        body.declarations(name)
+        or re.search(rf"\b{word}\b", head)
+        or re.search(bound, re.sub(r"<<<.*?>>>", " ", code, flags=re.S))
+    ):
+        return None
+    return defined[0]
 
 
-def is_set_later(name: str, body: Body) -> bool:
-    """Whether a variable, or a member of it, is set or its address is taken after its declaration."""
-    word = re.escape(name).encode()
-    found = re.findall(
-        rb"(?:(?<![\w.>])"
-        + word
-        + rb"\s*(?:\.\s*\w+\s*)?(?:[-+*/%|&^]?=(?!=)|\+\+|--)|(?<!&)&\s*"
-        + word
-        + rb"\b|(?:\+\+|--)\s*"
-        + word
-        + rb"\b)",
-        body.code,
-    )
-    declared = re.findall(rb"\b[\w:]+\s+" + word + rb"\s*=(?!=)", body.code)
-    return len(found) > len(declared)
+@lru_cache(maxsize=1)
+def _definitions(source: Source) -> dict[str, list[str]]:
+    """The constants and macros of a file, with what they are defined as: empty where that is in a block, a class, a namespace, or between
+    directives that may leave it out."""
+    found: dict[str, list[str]] = defaultdict(list)
+    depth = conditions = 0
+    for match in _DEFINED.finditer(source.code.decode("latin-1")):
+        if match["brace"]:
+            depth += 1 if match["brace"] == "{" else -1
+        elif match["directive"]:
+            conditions += {"if": 1, "en": -1}.get(match["directive"][:2], 0)
+            found[match["undefined"] or ""].append("")
+        elif match["macro"]:
+            value = match["value"].strip()
+            is_plain = conditions == 0 and re.fullmatch(r"\w+|\([^()]*\)", value) is not None
+            found[match["macro"]].append(value if is_plain else "")
+        else:
+            found[match["name"]].append(match["told"] if depth == conditions == 0 else "")
+    return found
 
 
 def told(node: Node) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from cuvet.findings import Finding
 from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
 from cuvet.source.syntax.lexing import block_end
-from cuvet.source.syntax.parsing import Source
-from cuvet.source.textual.pointers import allocated
+from cuvet.source.syntax.parsing import Source, text_of
+from cuvet.source.textual.pointers import allocated, is_sound
 from cuvet.source.textual.written import Body
 
 _DELETER = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?\{")
 _CALLED = re.compile(rb"\boperator\s*\(\s*\)\s*\(\s*[\w:<>\s]+\*\s*(?:const\s+)?(\w+)\s*\)[\w\s]*\{")
 _FREES = rb"\b(cudaFree|cudaFreeAsync|cudaFreeHost)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
 _ALIAS = rb"\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>\s*;"
+_ALL_FREES = frozenset({"cudaFree", "cudaFreeAsync", "cudaFreeHost"})
 _WRONG = {
     "pinned": (("cudaFree", "cudaFreeAsync"), "pinned host memory, which is for cudaFreeHost"),
     "device": (("cudaFreeHost",), "device memory, which is for cudaFree"),
@@ -43,14 +44,21 @@ def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
         called = _CALLED.search(inside)
         if called is None or names.count(match[1]) > 1:
             continue
-        frees = {each.decode() for each in re.findall(_FREES % called[1], inside)}
-        if len(frees) == 1:
+        end = block_end(inside, called.end())
+        frees = {each.decode() for each in re.findall(_FREES % called[1], inside[:end])}
+        if len(frees) == 1 and len(re.findall(rb"\w\s*\(", inside[called.end() : end])) == 1:
             yield match[1], frees.pop()
+
+
+def _is_freed(name: str, body: Body) -> bool:
+    return any(call.name in _ALL_FREES and call.arguments and name in text_of(call.arguments[0]) for call in body.calls)
 
 
 def _given(body: Body, owners: bytes, deleter: str, frees: str) -> Iterator[Finding]:
     for buffer in allocated(body):
         wrong, kind = _WRONG.get(buffer.kind, ((), ""))
+        if not is_sound(buffer, body) or b".release()" in body.code or _is_freed(buffer.name, body):
+            continue
         given = (
             owners
             + rb"(?:\s+\w+)?\s*[({]\s*(?:(?:static|reinterpret)_cast\s*<[^<>]{1,80}>\s*\(\s*|\([\w\s:*]+\)\s*)?%s\s*\)?\s*[)}]"

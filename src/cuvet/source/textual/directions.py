@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_direction import SourceCopyDirection
-from cuvet.source.syntax.parsing import text_of
-from cuvet.source.textual.declared import only_declaration, told
+from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.textual.declared import declared_around, told
 from cuvet.source.textual.written import Body
 
 _COPIES = {
@@ -23,7 +23,10 @@ _ON_DEVICE = {
 }
 """What is memory of a device, by the kind."""
 _OF_VECTOR = re.compile(r"([A-Za-z_]\w*)\.data\(\)|&([A-Za-z_]\w*)\[0\]|&([A-Za-z_]\w*)\.front\(\)")
-_VECTOR = re.compile(r"std::(?:vector|array)<[\w:\s]+(?:,\s*\w+\s*)?>")
+_VECTOR = re.compile(r"std::(?:vector<[\w:\s]+>|array<[\w:\s]+,\s*\w+\s*>)")
+_NUMBER = re.compile(
+    r"(?:const )?(?:unsigned |signed )?(?:int|float|double|bool|char|short|long|unsigned|size_t|std::size_t|u?int\d+_t)"
+)
 _VARIABLE = re.compile(r"&([A-Za-z_]\w*)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -36,27 +39,28 @@ def against_kind(body: Body) -> Iterator[Finding]:
             continue
         kind = text_of(call.arguments[places[2]])
         for side, at in zip(("destination", "source"), places, strict=False):
-            host = _on_host(told(call.arguments[at]), body) if side in _ON_DEVICE.get(kind, ()) else ""
+            host = _on_host(call.arguments[at], body) if side in _ON_DEVICE.get(kind, ()) else ""
             if host:
                 message = f"the {side} of a copy with {kind} is {host}, which is memory of the host"
                 yield body.finding(SourceCopyDirection, call.arguments[places[2]], message, api=call.name)
                 break
 
 
-def _on_host(place: str, body: Body) -> str:
+def _on_host(given: Node, body: Body) -> str:
     """What of the host the pointer points to; empty if that is not sure."""
+    place = told(given)
     vector = _OF_VECTOR.fullmatch(place)
     if vector is not None:
         name = next(filter(None, vector.groups()))
-        declared = only_declaration(name, body)
+        declared = declared_around(name, given, body)
         is_vector = declared is not None and _VECTOR.fullmatch(declared.kind) and "&" not in declared.declarator
         if is_vector and declared is not None and declared.declarator != "reference_declarator":
             return f"the {'array' if 'array' in declared.kind else 'vector'} `{name}`"
         return ""
     variable = _VARIABLE.fullmatch(place)
     name = variable[1] if variable is not None else place
-    declared = only_declaration(name, body) if _NAME.fullmatch(name) else None
-    if declared is None or "auto" in declared.kind:
+    declared = declared_around(name, given, body) if _NAME.fullmatch(name) else None
+    if declared is None or (variable is not None and not _NUMBER.fullmatch(declared.kind)):
         return ""
     if variable is None:
         return f"the array `{name}`" if _is_local_array(declared.declarator, declared.node.parent) else ""

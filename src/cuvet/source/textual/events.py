@@ -12,8 +12,8 @@ from cuvet.source.textual.written import Body, positions
 _CREATES = ("cudaEventCreate", "cudaEventCreateWithFlags")
 _KEEPS = frozenset({*_CREATES, "cudaEventElapsedTime", "cudaEventSynchronize", "cudaEventQuery", "cudaEventDestroy"})
 """Functions that record no event."""
-_MACRO = re.compile(rb"(?<![\w.>])[A-Z][A-Z0-9_]+\s*(?:\(\s*\)\s*)?;")
-"""A macro that is a statement and names nothing."""
+_MACRO = re.compile(rb"(?<![\w.>])[A-Z][A-Z0-9_]+\s*(?:\((?![^;]*\bcu)[^;]*\)\s*)?;|#\s*include|\bT[io]c\b")
+"""A macro that is a statement, of no call of CUDA: it may record what it does not name."""
 
 
 def never_recorded(body: Body) -> Iterator[Finding]:
@@ -53,4 +53,10 @@ def _is_kept_in(at: int, body: Body) -> bool:
     around = enclosing(node, "call_expression", "declaration", "lambda_expression", "compound_statement")
     if around is None or around.type in ("lambda_expression", "compound_statement"):
         return False
-    return around.type == "declaration" or field_text(around, "function") in _KEEPS
+    if around.type == "declaration":
+        return node in around.children_by_field_name("declarator") or (
+            node.parent is not None
+            and node.parent.type == "init_declarator"
+            and node.parent.child_by_field_name("declarator") == node
+        )
+    return field_text(around, "function") in _KEEPS

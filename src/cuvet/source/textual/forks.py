@@ -11,13 +11,15 @@ from cuvet.source.textual.written import Body, Written
 
 _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
 _NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")
+_OTHER_WAYS = re.compile(rb"#|\bswitch\b")
+_NOT_SURE = re.compile(rb"\b(?:return|throw|goto|abort|switch|\w*exit)\b|[?#]|&&|\|\|")
 _HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVersion)")
 
 
 def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
     """The first call of CUDA in the child's branch, if the function called CUDA before it forked; or of one of ``others``, functions of the
     file, which calls CUDA whenever it is called."""
-    match = _FORK.search(body.code) if b"fork" in body.text else None
+    match = _FORK.search(body.code) if b"fork" in body.text and not _OTHER_WAYS.search(body.code) else None
     if match is None:
         return
     fork = body.body.start_byte + match.start()
@@ -57,7 +59,7 @@ def _called(body: Body, child: Node, others: Sequence[Body]) -> tuple[Node, str]
 def _first_call(body: Body) -> str:
     """What the function calls of CUDA whenever it is called; empty if that is not sure."""
     calls = [call for call in body.calls if not _HARMLESS.fullmatch(call.name)]
-    leaves = re.search(rb"\breturn\b", body.code[: calls[0].start - body.body.start_byte]) if calls else None
+    leaves = _NOT_SURE.search(body.code[: calls[0].start - body.body.start_byte]) if calls else None
     around = (
         enclosing(calls[0].node, "if_statement", "for_statement", "while_statement", "lambda_expression")
         if calls
@@ -72,6 +74,9 @@ def _leaves(node: Node, fork: int) -> bool:
     around = node.parent
     while around is not None and around.type != "function_definition":
         if around.type in ("compound_statement", "if_statement", "lambda_expression") and around.end_byte <= fork:
+            return True
+        other = around.child_by_field_name("alternative") if around.type == "if_statement" else None
+        if other is not None and node.start_byte < other.start_byte <= fork < other.end_byte:
             return True
         around = around.parent
     return False

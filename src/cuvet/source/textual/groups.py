@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from cuvet.findings import Finding
 from cuvet.rules.source.group_left_open import SourceGroupLeftOpen
 from cuvet.source.syntax.parsing import Node, enclosing
+from cuvet.source.textual.captures import block_of
 from cuvet.source.textual.written import Body
 
 _START, _END = re.compile(rb"\bncclGroupStart\s*\("), re.compile(rb"\bncclGroupEnd\s*\(")
@@ -17,13 +18,18 @@ _FAILED = re.compile(rb"\bnccl(?:Success|[A-Z]\w*\s*\()")
 def left_open(body: Body) -> Iterator[Finding]:
     """The first return between the one start and the first end behind it."""
     starts = list(_START.finditer(body.code)) if b"ncclGroupStart" in body.text else []
-    end = _END.search(body.code, starts[0].end()) if len(starts) == 1 else None
-    if end is None:
+    end = _END.search(body.code, starts[0].end()) if len(starts) == 1 and b"#" not in body.code else None
+    first, last = (_call(body, match) if match is not None else None for match in (starts[0] if starts else None, end))
+    if end is None or first is None or last is None or block_of(first) is None or block_of(first) != block_of(last):
         return
     results = {name for match in _RESULT.finditer(body.code) for name in match.groups() if name}
     for match in _LEAVES.finditer(body.code, starts[0].end(), end.start()):
         node = enclosing(body.at(body.body.start_byte + match.start()), "return_statement", "throw_statement")
         if node is None or node.end_byte > body.body.start_byte + end.start() or _is_of_failure(node, body, results):
+            continue
+        if node.parent is not None and any(
+            _calls_something(each) for each in node.parent.named_children if each != node
+        ):
             continue
         begin = body.at(body.body.start_byte + starts[0].start())
         steps = (body.step(begin, "the group starts here"),) if begin is not None else ()
@@ -32,11 +38,27 @@ def left_open(body: Body) -> Iterator[Finding]:
         return
 
 
+def _call(body: Body, match: re.Match[bytes]) -> Node | None:
+    return enclosing(body.at(body.body.start_byte + match.start()), "call_expression")
+
+
+def _calls_something(statement: Node) -> bool:
+    """Whether a statement beside the return may end the group."""
+    return statement.type == "expression_statement" and b"(" in (statement.text or b"")
+
+
 def _is_of_failure(node: Node, body: Body, results: set[bytes]) -> bool:
     """Whether it leaves because an NCCL call failed, or leaves no more than a lambda, or a block in which exceptions are caught."""
     around = node.parent
     while around is not None and around != body.body:
-        if around.type in ("lambda_expression", "try_statement", "catch_clause", "case_statement"):
+        if around.type in (
+            "lambda_expression",
+            "try_statement",
+            "catch_clause",
+            "case_statement",
+            "struct_specifier",
+            "class_specifier",
+        ):
             return True
         condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
         text = (condition.text or b"") if condition is not None else b""

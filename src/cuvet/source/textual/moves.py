@@ -13,7 +13,8 @@ _MOVE = re.compile(
     rb"\b(\w+)\s{0,200}\(\s{0,200}(\w+)\s{0,200}&&\s{0,200}(\w+)\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)"
 )
 _ENDS = rb"\bcu\w*(?:Destroy|Free|Release|Unload|Unregister)\w*\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
-_OTHERS_END = rb"(?:exchange|swap|release)\s*\("
+_OTHERS_END = rb"(?:exchange|swap|release)\s*\(|\b%s\s*\.\s*\w+\s*\("
+_RAW = rb"(?:\*\s*|\b(?:cuda\w+_t|CU[a-z]\w*|cu\w+Handle_t|cufftHandle)\s+)%s\b"
 
 
 def kept(source: Source) -> Iterator[Finding]:
@@ -26,12 +27,14 @@ def kept(source: Source) -> Iterator[Finding]:
             continue
         inits, body = code[match.end() : begin], code[begin : block_end(code, begin + 1)]
         destructor = _destructor(code, name)
-        if destructor is None or re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END, inits):
+        if destructor is None or re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END % other, inits):
             continue
         copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
         for copied in re.finditer(copies, inits):
-            ended = re.search(_ENDS % copied[1], code[destructor : block_end(code, destructor)])
-            if ended is not None:
+            inside = code[destructor : block_end(code, destructor)]
+            ended = re.search(_ENDS % copied[1], inside) if re.search(_RAW % copied[1], code) else None
+            others = set(re.findall(rb"\b(\w+)\s*[({]", inits)) - {copied[1]}
+            if ended is not None and others.isdisjoint(re.findall(rb"\w+", inside)):
                 yield _finding(source, name, copied[1], match.end() + copied.start(), destructor + ended.start())
                 break
 
@@ -67,4 +70,5 @@ def _body(code: bytes, start: int) -> int | None:
 def _destructor(code: bytes, name: bytes) -> int | None:
     """Where the inside of the one destructor of the class begins."""
     found = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
-    return found[0].end() if len(found) == 1 else None
+    classes = re.findall(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code)
+    return found[0].end() if len(found) == len(classes) == 1 else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from cuvet.findings import Finding
 from cuvet.rules.source.size_of_pointer import SourceSizeOfPointer
 from cuvet.source.syntax.parsing import text_of
-from cuvet.source.textual.declared import only_declaration, told
+from cuvet.source.textual.declared import declared_around, told
 from cuvet.source.textual.written import Body
 
 _FILLS = {
@@ -30,7 +30,7 @@ def of_pointers(body: Body) -> Iterator[Finding]:
         size = _SIZE.fullmatch(told(call.arguments[at])) if places and len(call.arguments) > at else None
         if size is None or size[1] not in [told(call.arguments[place]) for place in places]:
             continue
-        declared = only_declaration(size[1], body)
+        declared = declared_around(size[1], call.node, body)
         if declared is not None and declared.declarator == "pointer_declarator" and _SMALL.fullmatch(declared.kind):
             outer = declared.node.parent.parent if declared.node.parent is not None else None
             if outer is not None and outer.type == "pointer_declarator":
