@@ -4,7 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceCopyDirection(SourceRule):
     """
     checks: The kind of a copy says that a local array, vector or variable of the function is memory of a device.
-    why: The copy fails, or is undefined: what is read afterwards was never copied.
+    why: What such a copy does is undefined.
     instead: Name the kind that fits both places, or ``cudaMemcpyDefault``, which takes the direction from the pointers.
     limits: Only of memory that the function itself declares; in Python ``array.ctypes.data`` of an array that it makes with NumPy.
       Silent about pointers, members, and vectors with an allocator.

@@ -4,8 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceMovedOwner(SourceRule):
     """
     checks: A move constructor takes a handle or a pointer over, and leaves it in the object that is moved from. The destructor ends it.
-    why: Both objects have the same handle. The one that is moved from is destroyed first, as a rule, and ends it; the other one uses it and
-      ends it again.
+    why: Both objects have the same handle. The first that is destroyed ends it; the other one has an ended handle, and ends it again.
     instead: Set the member of the other object to NULL, or use ``std::exchange``.
     limits: Only where the file shows the move constructor and the destructor. Silent if the body of the constructor mentions the other
       object at all.
@@ -16,8 +15,7 @@ class SourceMovedOwner(SourceRule):
     summary = "a move leaves the handle in the object that is moved from"
     help = "set the handle of the other object to NULL in the move constructor, for example with std::exchange"
     evidence = """
-    documented: a trivial move constructor copies, as if by std::memmove, and so does the initialisation of a pointer or handle
-      (cppreference, Move constructors)
+    documented: a trivial move constructor copies the object as if by std::memmove (cppreference, Move constructors)
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
       API, Memory Management, Stream Management, Event Management)
     """
