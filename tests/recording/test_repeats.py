@@ -659,6 +659,38 @@ def test_a_loop_is_judged_as_often_however_long_it_is(
     assert judged[0][0] < 200
 
 
+def test_a_loop_that_does_something_else_now_and_then_is_judged_as_often_however_long_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the host waits for all work after each turn."""
+    monkeypatch.setattr(rests, "FEWEST", 8)
+    judged = Counter[int]()
+
+    class Counting(Judge):
+        def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
+            judged[count] += 1
+            return super().judge(model, call, record)
+
+    monkeypatch.setattr(process, "Judge", Counting)
+    for count in (1000, 4000):
+        chosen, made = random.Random(1), Program()
+        for slot in range(3):
+            made.make("memory", slot)
+        made.make("event", 0)
+        for _ in range(count):
+            for slot in range(3):
+                made.fill(slot, slot % 2)
+            if chosen.randrange(7) == 0:
+                made.record(0)
+                made.wait(0)
+                made.fill(0, 1)
+            made.rest()
+        (folder := tmp_path / str(count)).mkdir()
+        made.write(folder, flags=4)
+        report(folder)
+        assert judged[count] < 1500 < 4000 < len(made.records)
+
+
 def of_stale(found: bytes) -> dict[str, Any]:
     """The finding that is not about what is left at the end."""
     (finding,) = (each for each in msgspec.json.decode(found)["findings"] if each["name"] != "exit-leak")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuvet.analysis import Analysis, Meta, shortening
+from cuvet.analysis import Analysis, Meta, process, shortening
 from cuvet.analysis.shortening import shorten
 from cuvet.catalog import Kind
 from cuvet.recording import Recording, ordering, reader
@@ -205,7 +205,7 @@ def test_the_report_of_a_program_that_comes_to_rest_is_the_same(seed: int, often
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "GROUP", 3)
         patch.setattr(shortening, "LEAST_GAIN", -9)
-        patch.setattr(shortening, "VALUES_A_CALL", 1 << 10)
+        patch.setattr(process, "VALUES_A_CALL", 1 << 10)
         path = made.write(Path(folder), flags=flags)
         before = by_place(report(Path(folder)))
         for until in (made.now // 4, made.now // 2, EVER):

@@ -30,6 +30,7 @@ from cuvet.recording.ordering import EVER, Item, Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Codeless, Skipped
+from cuvet.recording.rests import State
 from cuvet.recording.short_lives import Alike, LeftOut
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle
@@ -122,9 +123,14 @@ class ProcessAnalysis:
     def _look_at_rest(self, model: Model) -> None:
         """Where the host has waited for all work, the state of the model is worth a look."""
         if self._ordering.wants_state() and model.order.at_rest() and not model.lost_contexts:
-            found = state_of(model)
-            state = None if found is None else (found[0], self._told + self.judge.contradicted)
-            self._ordering.rested(state, (MOST if found is None else found[1]) // VALUES_A_CALL)
+            self._ordering.rested(*self._state(model))
+
+    def _state(self, model: Model) -> tuple[State | None, int]:
+        """All that the next calls are judged by, if that can be told, and to how many calls it compares to find it."""
+        found = state_of(model)
+        if found is None:
+            return None, MOST // VALUES_A_CALL
+        return (found[0], self._told + self.judge.contradicted), found[1] // VALUES_A_CALL
 
     def _take_alike(self, model: Model, alike: Alike) -> None:
         """What was made like an object that is in the model, unless the call that made that could not be judged."""

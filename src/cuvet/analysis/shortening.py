@@ -23,7 +23,6 @@ import numpy as np
 from cuvet import CuvetError
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.model.state import MOST, VALUES_A_CALL, state_of
 from cuvet.recording import Recording, layout
 from cuvet.recording.examples import Examples
 from cuvet.recording.generated_code import GeneratedCode
@@ -33,6 +32,7 @@ from cuvet.recording.ordering import Item
 from cuvet.recording.reader import KEPT_SUFFIX, Array, Batch
 from cuvet.recording.records import CallRecord, Fork, HostAccess, LeftOutCalls
 from cuvet.recording.repeats import Skipped
+from cuvet.recording.rests import State
 from cuvet.signals import error_text
 
 LEAST_GAIN = 0.25
@@ -142,7 +142,7 @@ class _Shortening(ProcessAnalysis):
         """By kind, those that were left out since a record told of some."""
         self.kept: Counter[int] = Counter()
         """Calls, by thread."""
-        self._moments: dict[tuple[bytes, int], int] = {}
+        self._moments: dict[State, int] = {}
         """By the state of the model and how much was said of calls: how many records were kept before it. Since the last of what is given
         whether it is kept or not."""
         self._pause = 0
@@ -187,14 +187,9 @@ class _Shortening(ProcessAnalysis):
         model = self.model
         if self._pause > 0 or model is None or not model.order.at_rest():
             return
-        found = state_of(model)
-        if found is None:
-            self._pause = MOST // VALUES_A_CALL
-            return
-        state, values = found
-        self._pause = values // VALUES_A_CALL
+        state, self._pause = self._state(model)
         kept = len(self._source.records)
-        then = self._moments.setdefault((state, self._told + self.judge.contradicted), kept)
+        then = kept if state is None else self._moments.setdefault(state, kept)
         if then < kept:
             self._forget_since(then)
 

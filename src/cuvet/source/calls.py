@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from cuvet.catalog import Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
 from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_OBJECTS, OWNED
@@ -129,6 +130,39 @@ def meaning(name: str) -> Meaning | None:
         sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
         flags=frozenset(at for at, parameter in enumerate(told.parameters) if parameter.name.lower() == "flags"),
     )
+
+
+class Sized(NamedTuple):
+    """The arguments of a call that point to memory, and the one that is its size in bytes. ``made``: the call allocates it."""
+
+    memory: tuple[int, ...]
+    size: int
+    made: bool
+
+
+@cache
+def sized(name: str) -> Sized | None:
+    """None if no call of the runtime or the driver has the name, or it has no such size."""
+    found = meaning(name)
+    roles = [each for each in found.entry_point.roles if each.size and not each.field] if found is not None else []
+    if found is None or found.entry_point.api not in ("runtime", "driver") or len({each.size for each in roles}) != 1:
+        return None
+    index = found.entry_point.index
+    return Sized(tuple(index[each.parameter] for each in roles), index[roles[0].size], any(map(_makes, roles)))
+
+
+@cache
+def copied_by_kind(name: str) -> tuple[int, int, int] | None:
+    """The arguments of a copy that are its destination, its source and its kind (cudaMemcpyKind); None if it has none."""
+    found = meaning(name)
+    index = found.entry_point.index if found is not None else {}
+    if found is None or "kind" not in index:
+        return None
+    written, read = (
+        [index[role.parameter] for role in found.entry_point.roles if role.verb is verb and role.parameter]
+        for verb in (Verb.WRITES, Verb.READS)
+    )
+    return (written[0], read[0], index["kind"]) if len(written) == len(read) == 1 else None
 
 
 def meaning_of(name: str) -> Meaning:

@@ -4,8 +4,14 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from cuvet.catalog import Kind
 from cuvet.catalog.apis import PREFIXES
 
+WRONG_FUNCTION = {
+    Kind.HOST_MEMORY: ("pinned host memory", "cudaFreeHost"),
+    Kind.MEMORY: ("device memory", "cudaFree"),
+}
+"""What is said of memory that is freed by a function for the other kind, and the function that it is for."""
 HEAP = frozenset({"free", "std::free", "delete", "_aligned_free"})
 """Functions that free memory of the host's heap."""
 UNMAPS = frozenset({"munmap", "shmdt", "UnmapViewOfFile", "VirtualFree"})

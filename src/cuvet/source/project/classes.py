@@ -16,7 +16,7 @@ from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.source.languages.cpp_text import holds_several
-from cuvet.source.ownership import ends_its_object, is_fixture
+from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
@@ -173,9 +173,9 @@ def _wrong_function(
         ):
             continue
         if made[0].kind == _HOST and effect.kind in (_DEVICE, "heap"):
-            return made[0], effect, "pinned host memory", "cudaFreeHost"
+            return made[0], effect, *WRONG_FUNCTION[Kind.HOST_MEMORY]
         if made[0].kind == _DEVICE and effect.kind in (_HOST, "heap"):
-            return made[0], effect, "device memory", "cudaFree"
+            return made[0], effect, *WRONG_FUNCTION[Kind.MEMORY]
     return None
 
 

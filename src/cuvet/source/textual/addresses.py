@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.address_of_pointer import SourceAddressOfPointer
-from cuvet.source.syntax.parsing import Node, text_of
-from cuvet.source.textual.written import Body, positions
+from cuvet.source.syntax.parsing import text_of
+from cuvet.source.textual.written import Body
 
 _REGISTERS = frozenset({"cudaHostRegister", "cuMemHostRegister"})
 _ENDS = frozenset(
@@ -47,27 +47,12 @@ def _is_pointer(name: str, body: Body) -> bool:
 
 def _declared(name: str, body: Body) -> set[str]:
     """Kinds of the declarators of the name in the function."""
-    parents = (node.parent for node in _identifiers(name, body) if node.parent is not None)
-    return {
-        each.type
-        for each in parents
-        if each.type.endswith("declarator") or each.type in ("parameter_declaration", "declaration")
-    } - {"function_declarator"}
+    return {each.declarator for each in body.declarations(name)} - {"function_declarator"}
 
 
 def _values(name: str, body: Body) -> Iterator[str]:
-    for node in _identifiers(name, body):
-        parent = node.parent
-        if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
+    for node, parent in body.identifiers(name):
+        if parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
             right = parent.child_by_field_name("right")
             if right is not None and right.type == "identifier":
                 yield text_of(right)
-
-
-def _identifiers(name: str, body: Body) -> Iterator[Node]:
-    """Where the name stands in the function, with its parameters; not in functions within it."""
-    start = body.node.start_byte
-    for at in positions(body.source.text[start : body.node.end_byte], name.encode()):
-        node = body.node.descendant_for_byte_range(start + at, start + at + 1)
-        if node is not None and node.type == "identifier":
-            yield node

@@ -3,37 +3,24 @@
 import re
 from collections.abc import Iterator
 
+from cuvet.catalog import Kind, Verb
 from cuvet.findings import Finding
+from cuvet.model.capturing import is_unsafe
 from cuvet.rules.capture.unsafe_call import CaptureUnsafeCall
 from cuvet.rules.capture.wait import CaptureWait
 from cuvet.rules.rule import Rule
 from cuvet.rules.source.capture_left_open import SourceCaptureLeftOpen
+from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
-from cuvet.source.textual.written import Body, Written
+from cuvet.source.textual.written import Body, Written, block_of
 
 _BEGINS = frozenset({"cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cuStreamBeginCapture"})
 _ENDS = frozenset({"cudaStreamEndCapture", "cuStreamEndCapture"})
 
-_WAITS = frozenset({"cudaStreamSynchronize", "cudaStreamQuery", "cuStreamSynchronize", "cuStreamQuery"})
-_WAITS_FOR_ALL = frozenset({"cudaDeviceSynchronize", "cuCtxSynchronize"})
-_UNSAFE = frozenset({"cudaMalloc", "cudaMallocHost", "cudaFree", "cudaFreeHost", "cudaHostRegister"})
-"""Measured by the rule."""
 _MAY_DIFFER = re.compile(rb"#|\bswap\b|Guard|CaptureUnsupported|CaptureInvalidated|CAPTURE_")
 """Where another build, another stream, another mode or a test of the failure may be meant."""
-_ONCE = frozenset(
-    {
-        "expression_statement",
-        "return_statement",
-        "call_expression",
-        "parenthesized_expression",
-        "assignment_expression",
-        "condition_clause",
-        "unary_expression",
-    }
-)
-"""What is evaluated whenever it is reached, with all that is in it. Of a comparison only the left side is sure."""
 _FORBIDS = ("cudaStreamCaptureModeGlobal", "cudaStreamCaptureModeThreadLocal")
 
 
@@ -87,40 +74,30 @@ def forbidden(body: Body) -> Iterator[Finding]:
     begins = [call for call in body.calls if call.name in _BEGINS and call.arguments]
     if _MAY_DIFFER.search(body.code) or len(begins) != 1 or not text_of(begins[0].arguments[0]).isidentifier():
         return
-    for begin in begins:
-        end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
-        if end is None or block_of(begin.node) is None or block_of(begin.node) != block_of(end.node):
-            continue
-        for call in body.calls:
-            if call.name == "cudaThreadExchangeStreamCaptureMode":
-                break
-            rule = _broken(call, begin) if begin.end < call.start < end.start else None
-            if rule is not None and block_of(call.node) == block_of(begin.node):
-                stream = text_of(begin.arguments[0])
-                message = f"{call.name} fails while {stream} is capturing, and invalidates the capture"
-                path = (body.step(begin.node, "the capture begins here"),)
-                yield body.finding(rule, call.node, message, api=call.name, path=path)
-                break
+    (begin,) = begins
+    end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
+    block = block_of(begin.node)
+    if end is None or block is None or block != block_of(end.node):
+        return
+    for call in body.calls:
+        if call.name == "cudaThreadExchangeStreamCaptureMode":
+            return
+        rule = _broken(call, begin) if begin.end < call.start < end.start and block_of(call.node) == block else None
+        if rule is not None:
+            stream = text_of(begin.arguments[0])
+            message = f"{call.name} fails while {stream} is capturing, and invalidates the capture"
+            path = (body.step(begin.node, "the capture begins here"),)
+            yield body.finding(rule, call.node, message, api=call.name, path=path)
+            return
 
 
 def _broken(call: Written, begin: Written) -> type[Rule] | None:
-    """The rule that a call breaks while the stream captures."""
-    stream = text_of(begin.arguments[0])
-    if call.name in _WAITS_FOR_ALL or (call.name in _WAITS and text_of(call.arguments[0]) == stream):
-        return CaptureWait
-    return CaptureUnsafeCall if call.name in _UNSAFE and text_of(begin.arguments[-1]) in _FORBIDS else None
-
-
-def block_of(call: Node) -> int | None:
-    """Where the statement stands that makes the call whenever it is reached; None if there is none."""
-    node = call
-    while node.parent is not None and node.parent.type != "compound_statement":
-        around = node.parent
-        is_left = around.type == "binary_expression" and around.child_by_field_name("left") == node
-        is_condition = around.type == "if_statement" and around.child_by_field_name("condition") == node
-        if around.type.endswith(("_statement", "_expression", "_clause")) and not (
-            is_condition or is_left or around.type in _ONCE
-        ):
-            return None
-        node = around
-    return node.parent.id if node.parent is not None else None
+    """The rule that a call breaks while the stream captures: it waits for that or for all, or is potentially unsafe and on no stream."""
+    found = meaning(call.name)
+    if found is None or found.told.does(Verb.ON):
+        return None
+    if found.told.does(Verb.BLOCKS, Verb.QUERIES):
+        named = [text_of(call.arguments[at]) for at, _ in found.named if at < len(call.arguments)]
+        is_waited_for = found.told.does(Verb.BLOCKS, to=(Kind.CONTEXT,)) or text_of(begin.arguments[0]) in named
+        return CaptureWait if is_waited_for else None
+    return CaptureUnsafeCall if is_unsafe(found.told) and text_of(begin.arguments[-1]) in _FORBIDS else None

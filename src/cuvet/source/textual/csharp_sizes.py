@@ -6,26 +6,12 @@ from typing import NamedTuple
 
 from cuvet.findings import Finding, Step
 from cuvet.rules.source.size_in_elements import SourceSizeInElements
-from cuvet.source.calls import meaning
+from cuvet.source.calls import sized
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Address, Assign, Function, Invoke, lvalue_of
 from cuvet.source.sites import finding
 from cuvet.source.textual.sizes import is_times_sizeof
 
-_ALLOCATES = dict.fromkeys(
-    """
-    cudaMalloc cudaMallocAsync cudaMallocManaged cudaMallocHost cudaHostAlloc cuMemAlloc cuMemAllocHost
-    """.split(),
-    1,
-)
-"""Argument that is the size."""
-_MOVES = dict.fromkeys(
-    """
-    cudaMemcpy cudaMemcpyAsync cudaMemset cudaMemsetAsync cuMemcpyHtoD cuMemcpyDtoH cuMemcpyDtoD cuMemcpyHtoDAsync cuMemcpyDtoHAsync
-    cuMemcpyDtoDAsync
-    """.split(),
-    2,
-)
 _CAST = re.compile(r"\((?:int|uint|long|ulong|nint|nuint|IntPtr|UIntPtr|SizeT)\)|new(?:IntPtr|UIntPtr|SizeT)(?=\()")
 _SIZE_OF = re.compile(r"Marshal\.SizeOf(?:<(\w+)>\(\)|\(typeof\((\w+)\)\))")
 _LARGER = re.compile(r"<(?:float|double|int|uint|long|ulong|short|ushort)[1-4]?>$")
@@ -46,17 +32,16 @@ def in_elements(function: Function, reporter: Reporter) -> Iterator[Finding]:
     for each in sorted(function.operations, key=lambda operation: operation.start):
         if isinstance(each, Assign):
             made.pop(each.lvalue, None)
-        name = _name(each) if isinstance(each, Invoke) else ""
-        if not isinstance(each, Invoke) or name not in _ALLOCATES | _MOVES:
+        where = sized(each.name) if isinstance(each, Invoke) and not each.launch else None
+        if not isinstance(each, Invoke) or where is None:
             continue
-        given = _given(each, (_ALLOCATES | _MOVES)[name], reporter)
-        target = each.argument(0)
-        if name in _ALLOCATES and isinstance(target, Address):
+        given, target = _given(each, where.size, reporter), each.argument(where.memory[0])
+        if where.made and isinstance(target, Address):
             made.pop(target.lvalue, None)
             if given is not None and (not given.elements or _is_larger(function, target.lvalue)):
                 made[target.lvalue] = given
-        elif name in _MOVES and given is not None:
-            sides = map(lvalue_of, each.arguments[: 2 if "cpy" in name else 1])
+        elif not where.made and given is not None:
+            sides = (lvalue_of(each.argument(at)) for at in where.memory)
             found = [wrong for side in sides if side in made and (wrong := _compared(made[side], given, reporter))]
             if found:
                 yield found[0]
@@ -66,11 +51,6 @@ def in_elements(function: Function, reporter: Reporter) -> Iterator[Finding]:
 def _is_larger(function: Function, lvalue: str) -> bool:
     """Whether the variable is an object whose elements are larger than a byte."""
     return _LARGER.search(function.locals.get(lvalue, "").replace(" ", "")) is not None
-
-
-def _name(call: Invoke) -> str:
-    found = meaning(call.name) if not call.launch else None
-    return found.entry_point.name if found is not None else ""
 
 
 def _given(call: Invoke, at: int, reporter: Reporter) -> _Given | None:

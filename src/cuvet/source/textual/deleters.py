@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
+from cuvet.source.calls import meaning
+from cuvet.source.ownership import WRONG_FUNCTION
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Source, text_of
 from cuvet.source.textual.pointers import allocated, is_sound
@@ -12,15 +15,8 @@ from cuvet.source.textual.written import Body
 
 _DELETER = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?\{")
 _CALLED = re.compile(rb"\boperator\s*\(\s*\)\s*\(\s*[\w:<>\s]+\*\s*(?:const\s+)?(\w+)\s*\)[\w\s]*\{")
-_FREES = rb"\b(cudaFree|cudaFreeAsync|cudaFreeHost)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
+_GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
 _ALIAS = rb"\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>\s*;"
-_ALL_FREES = frozenset({"cudaFree", "cudaFreeAsync", "cudaFreeHost"})
-_WRONG = {
-    "pinned": (("cudaFree", "cudaFreeAsync"), "pinned host memory, which is for cudaFreeHost"),
-    "device": (("cudaFreeHost",), "device memory, which is for cudaFree"),
-    "managed": (("cudaFreeHost",), "managed memory, which is for cudaFree"),
-}
-"""Functions that are for other memory, and what is said, by the kind of memory."""
 
 
 def of_other_memory(source: Source, bodies: Sequence[Body]) -> Iterator[Finding]:
@@ -45,27 +41,37 @@ def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
         if called is None or names.count(match[1]) > 1:
             continue
         end = block_end(inside, called.end())
-        frees = {each.decode() for each in re.findall(_FREES % called[1], inside[:end])}
-        if len(frees) == 1 and len(re.findall(rb"\w\s*\(", inside[called.end() : end])) == 1:
-            yield match[1], frees.pop()
+        calls = re.findall(rb"\w\s*\(", inside[called.end() : end])
+        given = re.search(_GIVEN % called[1], inside[called.end() : end])
+        if given is not None and len(calls) == 1 and _freed(given[1].decode()) is not None:
+            yield match[1], given[1].decode()
+
+
+def _freed(name: str) -> Kind | None:
+    """The kind of memory that a function frees."""
+    found = meaning(name)
+    kinds = {role.kind for _, role in found.ended} if found is not None else set()
+    return kinds.pop() if len(kinds) == 1 and kinds <= WRONG_FUNCTION.keys() else None
 
 
 def _is_freed(name: str, body: Body) -> bool:
-    return any(call.name in _ALL_FREES and call.arguments and name in text_of(call.arguments[0]) for call in body.calls)
+    frees = (call for call in body.calls if _freed(call.name) is not None and call.arguments)
+    return any(name in text_of(call.arguments[0]) for call in frees)
 
 
 def _given(body: Body, owners: bytes, deleter: str, frees: str) -> Iterator[Finding]:
     for buffer in allocated(body):
-        wrong, kind = _WRONG.get(buffer.kind, ((), ""))
+        made = Kind.HOST_MEMORY if buffer.kind == "pinned" else Kind.MEMORY
         if not is_sound(buffer, body) or b".release()" in body.code or _is_freed(buffer.name, body):
             continue
         given = (
             owners
             + rb"(?:\s+\w+)?\s*[({]\s*(?:(?:static|reinterpret)_cast\s*<[^<>]{1,80}>\s*\(\s*|\([\w\s:*]+\)\s*)?%s\s*\)?\s*[)}]"
         )
-        match = re.search(given % re.escape(buffer.name.encode()), body.code) if frees in wrong else None
+        match = re.search(given % re.escape(buffer.name.encode()), body.code) if _freed(frees) is not made else None
         node = body.at(body.body.start_byte + match.start()) if match is not None else None
         if node is not None:
-            message = f"{buffer.name} is {kind}, and {deleter} frees it with {frees}"
+            kind, counterpart = WRONG_FUNCTION[made]
+            message = f"{buffer.name} is {kind}, which is for {counterpart}, and {deleter} frees it with {frees}"
             path = (body.step(buffer.made[0].node, f"{buffer.name} is allocated here"),)
             yield body.finding(MemoryFreeWrongFunction, node, message, api=frees, path=path)

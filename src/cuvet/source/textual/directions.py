@@ -5,23 +5,14 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_direction import SourceCopyDirection
+from cuvet.source.calls import copied_by_kind
 from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.declared import declared_around, told
 from cuvet.source.textual.written import Body
 
-_COPIES = {
-    "cudaMemcpy": (0, 1, 3),
-    "cudaMemcpyAsync": (0, 1, 3),
-    "cudaMemcpy2D": (0, 2, 6),
-    "cudaMemcpy2DAsync": (0, 2, 6),
-}
-"""Arguments that are the destination, the source and the kind."""
-_ON_DEVICE = {
-    "cudaMemcpyHostToDevice": ("destination",),
-    "cudaMemcpyDeviceToHost": ("source",),
-    "cudaMemcpyDeviceToDevice": ("destination", "source"),
-}
-"""What is memory of a device, by the kind."""
+ON_DEVICE = {"HostToDevice": (0,), "DeviceToHost": (1,), "DeviceToDevice": (0, 1)}
+"""Which of ``SIDES`` are memory of a device, by the kind (cudaMemcpyKind, without what its names begin with)."""
+SIDES = ("destination", "source")
 _OF_VECTOR = re.compile(r"([A-Za-z_]\w*)\.data\(\)|&([A-Za-z_]\w*)\[0\]|&([A-Za-z_]\w*)\.front\(\)")
 _VECTOR = re.compile(r"std::(?:vector<[\w:\s]+>|array<[\w:\s]+,\s*\w+\s*>)")
 _NUMBER = re.compile(
@@ -34,14 +25,14 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def against_kind(body: Body) -> Iterator[Finding]:
     """Copies of a local array, vector or variable in the wrong direction."""
     for call in body.calls:
-        places = _COPIES.get(call.name)
-        if places is None or len(call.arguments) <= places[2]:
+        places = copied_by_kind(call.name)
+        if places is None or places[2] >= len(call.arguments):
             continue
         kind = text_of(call.arguments[places[2]])
-        for side, at in zip(("destination", "source"), places, strict=False):
-            host = _on_host(call.arguments[at], body) if side in _ON_DEVICE.get(kind, ()) else ""
+        for side in ON_DEVICE.get(kind.removeprefix("cudaMemcpy"), ()):
+            host = _on_host(call.arguments[places[side]], body)
             if host:
-                message = f"the {side} of a copy with {kind} is {host}, which is memory of the host"
+                message = f"the {SIDES[side]} of a copy with {kind} is {host}, which is memory of the host"
                 yield body.finding(SourceCopyDirection, call.arguments[places[2]], message, api=call.name)
                 break
 

@@ -3,22 +3,21 @@
 import re
 from collections.abc import Iterator
 
+from cuvet.catalog import Kind, Verb
 from cuvet.findings import Finding
 from cuvet.rules.event.never_recorded import EventNeverRecorded
+from cuvet.source.calls import meaning
 from cuvet.source.syntax.parsing import enclosing, field_text, text_of
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.written import Body, positions
 
-_CREATES = ("cudaEventCreate", "cudaEventCreateWithFlags")
-_KEEPS = frozenset({*_CREATES, "cudaEventElapsedTime", "cudaEventSynchronize", "cudaEventQuery", "cudaEventDestroy"})
-"""Functions that record no event."""
 _MACRO = re.compile(rb"(?<![\w.>])[A-Z][A-Z0-9_]+\s*(?:\((?![^;]*\bcu)[^;]*\)\s*)?;|#\s*include|\bT[io]c\b")
 """A macro that is a statement, of no call of CUDA: it may record what it does not name."""
 
 
 def never_recorded(body: Body) -> Iterator[Finding]:
     """Between which the elapsed time is asked for."""
-    made = {text_of(call.arguments[0]).lstrip("& ") for call in body.calls if call.name in _CREATES and call.arguments}
+    made = {text_of(call.arguments[0]).lstrip("& ") for call in body.calls if _creates(call.name) and call.arguments}
     for call in body.calls if made else ():
         for event in call.arguments[1:3] if call.name == "cudaEventElapsedTime" else ():
             name = text_of(event)
@@ -59,4 +58,10 @@ def _is_kept_in(at: int, body: Body) -> bool:
             and node.parent.type == "init_declarator"
             and node.parent.child_by_field_name("declarator") == node
         )
-    return field_text(around, "function") in _KEEPS
+    found = meaning(field_text(around, "function"))
+    return found is not None and not found.told.does(Verb.RECORDS)
+
+
+def _creates(name: str) -> bool:
+    found = meaning(name)
+    return found is not None and any(role.kind is Kind.EVENT for _, role in found.made)

@@ -13,7 +13,7 @@ _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
 _NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")
 _OTHER_WAYS = re.compile(rb"#|\bswitch\b")
 _NOT_SURE = re.compile(rb"\b(?:return|throw|goto|abort|switch|\w*exit)\b|[?#]|&&|\|\|")
-_HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVersion)")
+_HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|(?:Get|PeekAt)LastError|DriverGetVersion|RuntimeGetVersion)")
 
 
 def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
@@ -32,7 +32,14 @@ def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
     child = _child(body, fork, (match[1] or b"").decode())
     if before is None or child is None or b"exec" in (child.text or b""):
         return
-    inside: Written | None = next((call for call in calls if child.start_byte <= call.start < child.end_byte), None)
+    inside: Written | None = next(
+        (
+            call
+            for call in calls
+            if child.start_byte <= call.start < child.end_byte and not _is_put_off(call.node, child)
+        ),
+        None,
+    )
     called = (inside.node, inside.name) if inside is not None else _called(body, child, others)
     if called is not None:
         line = body.line(before.node)
@@ -43,6 +50,12 @@ def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
         forked = (body.step(node, "the child is forked here"),) if node is not None else ()
         path = (body.step(before.node, "CUDA is used before the fork here"), *forked)
         yield body.finding(SourceForkAfterUse, called[0], message, api=called[1], path=path)
+
+
+def _is_put_off(call: Node, child: Node) -> bool:
+    """Whether it stands in a lambda of the child, which may never be called."""
+    around = enclosing(call, "lambda_expression")
+    return around is not None and around.start_byte >= child.start_byte
 
 
 def _called(body: Body, child: Node, others: Sequence[Body]) -> tuple[Node, str] | None:

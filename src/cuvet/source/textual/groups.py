@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from cuvet.findings import Finding
 from cuvet.rules.source.group_left_open import SourceGroupLeftOpen
 from cuvet.source.syntax.parsing import Node, enclosing
-from cuvet.source.textual.captures import block_of
-from cuvet.source.textual.written import Body
+from cuvet.source.textual.written import Body, block_of
 
 _START, _END = re.compile(rb"\bncclGroupStart\s*\("), re.compile(rb"\bncclGroupEnd\s*\(")
 _LEAVES = re.compile(rb"\b(?:return|throw)\b")

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding, Step
 from cuvet.rules.source.moved_owner import SourceMovedOwner
+from cuvet.source.calls import meaning
+from cuvet.source.languages.cpp_text import HANDLE
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Source
@@ -12,9 +14,9 @@ from cuvet.source.syntax.parsing import Source
 _MOVE = re.compile(
     rb"\b(\w+)\s{0,200}\(\s{0,200}(\w+)\s{0,200}&&\s{0,200}(\w+)\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)"
 )
-_ENDS = rb"\bcu\w*(?:Destroy|Free|Release|Unload|Unregister)\w*\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
+_GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
 _OTHERS_END = rb"(?:exchange|swap|release)\s*\(|\b%s\s*\.\s*\w+\s*\("
-_RAW = rb"(?:\*\s*|\b(?:cuda\w+_t|CU[a-z]\w*|cu\w+Handle_t|cufftHandle)\s+)%s\b"
+_DECLARED = rb"([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
 
 
 def kept(source: Source) -> Iterator[Finding]:
@@ -32,11 +34,22 @@ def kept(source: Source) -> Iterator[Finding]:
         copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
         for copied in re.finditer(copies, inits):
             inside = code[destructor : block_end(code, destructor)]
-            ended = re.search(_ENDS % copied[1], inside) if re.search(_RAW % copied[1], code) else None
+            ended = _end(inside, copied[1]) if _is_plain(copied[1], code) else None
             others = set(re.findall(rb"\b(\w+)\s*[({]", inits)) - {copied[1]}
             if ended is not None and others.isdisjoint(re.findall(rb"\w+", inside)):
                 yield _finding(source, name, copied[1], match.end() + copied.start(), destructor + ended.start())
                 break
+
+
+def _end(inside: bytes, member: bytes) -> re.Match[bytes] | None:
+    """The call of a destructor that ends the member."""
+    calls = re.finditer(_GIVEN % member, inside)
+    return next((each for each in calls if (found := meaning(each[1].decode())) is not None and found.ended), None)
+
+
+def _is_plain(member: bytes, code: bytes) -> bool:
+    """Whether the file declares a pointer or a handle of that name: what is no class of the program has no move of its own."""
+    return any(HANDLE.search(each.decode(errors="replace").strip()) for each in re.findall(_DECLARED % member, code))
 
 
 def _finding(source: Source, name: bytes, member: bytes, at: int, ended: int) -> Finding:

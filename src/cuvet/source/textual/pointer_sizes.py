@@ -5,17 +5,11 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.size_of_pointer import SourceSizeOfPointer
+from cuvet.source.calls import sized
 from cuvet.source.syntax.parsing import text_of
 from cuvet.source.textual.declared import declared_around, told
 from cuvet.source.textual.written import Body
 
-_FILLS = {
-    "cudaMemset": ((0,), 2),
-    "cudaMemsetAsync": ((0,), 2),
-    "cudaMemcpy": ((0, 1), 2),
-    "cudaMemcpyAsync": ((0, 1), 2),
-}
-"""Arguments that point to memory, and the one that is its size."""
 _SIZE = re.compile(r"sizeof ?\(? ?([A-Za-z_]\w*) ?\)?")
 _SMALL = re.compile(
     r"(?:const )?(?:(?:un)?signed )?(?:char|short|int|float|bool|unsigned|u?int(?:8|16|32)_t|uchar|uint|half|__half|float4|int4)(?: const)?"
@@ -26,16 +20,17 @@ _SMALL = re.compile(
 def of_pointers(body: Body) -> Iterator[Finding]:
     """Memory that is set or copied with the size of the pointer to it."""
     for call in body.calls:
-        places, at = _FILLS.get(call.name, ((), 0))
-        size = _SIZE.fullmatch(told(call.arguments[at])) if places and len(call.arguments) > at else None
-        if size is None or size[1] not in [told(call.arguments[place]) for place in places]:
+        where = sized(call.name)
+        if where is None or where.made or where.size >= len(call.arguments):
+            continue
+        given = call.arguments[where.size]
+        size = _SIZE.fullmatch(told(given))
+        if size is None or size[1] not in [told(call.arguments[place]) for place in where.memory]:
             continue
         declared = declared_around(size[1], call.node, body)
         if declared is not None and declared.declarator == "pointer_declarator" and _SMALL.fullmatch(declared.kind):
             outer = declared.node.parent.parent if declared.node.parent is not None else None
             if outer is not None and outer.type == "pointer_declarator":
                 continue
-            message = (
-                f"`{text_of(call.arguments[at])}` is the size of the pointer, and not of the memory that it points to"
-            )
-            yield body.finding(SourceSizeOfPointer, call.arguments[at], message, api=call.name)
+            message = f"`{text_of(given)}` is the size of the pointer, and not of the memory that it points to"
+            yield body.finding(SourceSizeOfPointer, given, message, api=call.name)

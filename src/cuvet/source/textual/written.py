@@ -26,6 +26,18 @@ _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 _WORD_END = re.compile(rb"\w*$")
 _FEW_WORDS = 64
 """Where no more are asked for, each is searched in the text, which costs less than to look at all of them."""
+_ONCE = frozenset(
+    {
+        "expression_statement",
+        "return_statement",
+        "call_expression",
+        "parenthesized_expression",
+        "assignment_expression",
+        "condition_clause",
+        "unary_expression",
+    }
+)
+"""What is evaluated whenever it is reached, with all that is in it. Of a comparison only the left side is sure."""
 _OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
 
 
@@ -200,6 +212,21 @@ def _declared(node: Node | None) -> Declared | None:
         return None
     around = enclosing(parent, "declaration", "parameter_declaration", "optional_parameter_declaration")
     return Declared(parent.type, field_text(around, "type"), node) if around is not None else None
+
+
+def block_of(call: Node) -> int | None:
+    """Where the statement stands that makes the call whenever it is reached; None if there is none."""
+    node = call
+    while node.parent is not None and node.parent.type != "compound_statement":
+        around = node.parent
+        is_left = around.type == "binary_expression" and around.child_by_field_name("left") == node
+        is_condition = around.type == "if_statement" and around.child_by_field_name("condition") == node
+        if around.type.endswith(("_statement", "_expression", "_clause")) and not (
+            is_condition or is_left or around.type in _ONCE
+        ):
+            return None
+        node = around
+    return node.parent.id if node.parent is not None else None
 
 
 def positions(text: bytes, word: bytes) -> Iterator[int]:
