@@ -11,6 +11,7 @@ from cuvet.source.syntax.parsing import enclosing, field_text, text_of
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.written import Body, positions
 
+_RECORD_NOTHING = frozenset({Verb.CREATES, Verb.DESTROYS, Verb.BLOCKS, Verb.QUERIES})
 _MACRO = re.compile(rb"(?<![\w.>])[A-Z][A-Z0-9_]+\s*(?:\((?![^;]*\bcu)[^;]*\)\s*)?;|#\s*include|\bT[io]c\b")
 """A macro that is a statement, of no call of CUDA: it may record what it does not name."""
 
@@ -59,7 +60,10 @@ def _is_kept_in(at: int, body: Body) -> bool:
             and node.parent.child_by_field_name("declarator") == node
         )
     found = meaning(field_text(around, "function"))
-    return found is not None and not found.told.does(Verb.RECORDS)
+    if found is None:
+        return False
+    verbs = {role.verb for role in found.told.roles if role.kind is Kind.EVENT}
+    return EventNeverRecorded.applies_to(found.told) or (bool(verbs) and verbs <= _RECORD_NOTHING)
 
 
 def _creates(name: str) -> bool:

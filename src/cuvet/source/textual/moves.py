@@ -28,13 +28,18 @@ def kept(source: Source) -> Iterator[Finding]:
         if name != of or begin is None:
             continue
         inits, body = code[match.end() : begin], code[begin : block_end(code, begin + 1)]
-        destructor = _destructor(code, name)
-        if destructor is None or re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END % other, inits):
+        destructor, declared = _destructor(code, name), _class(code, name)
+        if (
+            destructor is None
+            or declared is None
+            or re.search(rb"\b%s\b" % other, body)
+            or re.search(_OTHERS_END % other, inits)
+        ):
             continue
         copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
         for copied in re.finditer(copies, inits):
             inside = code[destructor : block_end(code, destructor)]
-            ended = _end(inside, copied[1]) if _is_plain(copied[1], code) else None
+            ended = _end(inside, copied[1]) if _is_plain(copied[1], declared) else None
             others = set(re.findall(rb"\b(\w+)\s*[({]", inits)) - {copied[1]}
             if ended is not None and others.isdisjoint(re.findall(rb"\w+", inside)):
                 yield _finding(source, name, copied[1], match.end() + copied.start(), destructor + ended.start())
@@ -47,9 +52,11 @@ def _end(inside: bytes, member: bytes) -> re.Match[bytes] | None:
     return next((each for each in calls if (found := meaning(each[1].decode())) is not None and found.ended), None)
 
 
-def _is_plain(member: bytes, code: bytes) -> bool:
-    """Whether the file declares a pointer or a handle of that name: what is no class of the program has no move of its own."""
-    return any(HANDLE.search(each.decode(errors="replace").strip()) for each in re.findall(_DECLARED % member, code))
+def _is_plain(member: bytes, declared: bytes) -> bool:
+    """Whether a class declares a pointer or a handle of that name: what is no class of the program has no move of its own."""
+    return any(
+        HANDLE.search(each.decode(errors="replace").strip()) for each in re.findall(_DECLARED % member, declared)
+    )
 
 
 def _finding(source: Source, name: bytes, member: bytes, at: int, ended: int) -> Finding:
@@ -83,5 +90,10 @@ def _body(code: bytes, start: int) -> int | None:
 def _destructor(code: bytes, name: bytes) -> int | None:
     """Where the inside of the one destructor of the class begins."""
     found = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
-    classes = re.findall(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code)
-    return found[0].end() if len(found) == len(classes) == 1 else None
+    return found[0].end() if len(found) == 1 else None
+
+
+def _class(code: bytes, name: bytes) -> bytes | None:
+    """What stands in the one class of the name."""
+    found = list(re.finditer(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code))
+    return code[found[0].end() : block_end(code, found[0].end())] if len(found) == 1 else None
