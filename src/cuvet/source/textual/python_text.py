@@ -33,7 +33,9 @@ class Place(NamedTuple):
 
 
 def may_be_meant(call: Node) -> bool:
-    """Whether the code around the call expects that it fails."""
+    """Whether the code around the call expects that it fails, or is for machines without a GPU."""
+    if _is_without_gpu(call):
+        return True
     around = enclosing(call, "try_statement")
     while around is not None:
         if any(each.type.startswith("except") for each in around.named_children):
@@ -44,6 +46,19 @@ def may_be_meant(call: Node) -> bool:
         if any(each.type == "with_clause" and _EXPECTS.search(text_of(each)) for each in around.named_children):
             return True
         around = enclosing(around.parent, "with_statement")
+    return False
+
+
+def _is_without_gpu(call: Node) -> bool:
+    """Whether the call is made only where ``torch.cuda.is_available()`` or its like is false."""
+    around = enclosing(call, "if_statement")
+    while around is not None:
+        condition = field_text(around, "condition")
+        others = around.children_by_field_name("alternative")
+        is_other = any(other.start_byte <= call.start_byte < other.end_byte for other in others)
+        if "is_available()" in condition and is_other != condition.startswith("not "):
+            return True
+        around = enclosing(around.parent, "if_statement")
     return False
 
 
