@@ -33,6 +33,7 @@ MODES = {
     "checked": {"CUVET_RECORD": "lifecycle"},
     "full": {"CUVET_RECORD": "full"},
     "races": {"CUVET_RECORD": "accesses"},
+    "guard": {"CUVET_RECORD": "accesses", "CUVET_GUARD": "1"},
     "kept": {"CUVET_RECORD": "lifecycle", "CUVET_PROTECT": "refuse", "CUVET_QUARANTINE": str(256 << 20)},
 }
 

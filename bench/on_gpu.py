@@ -81,9 +81,9 @@ def torch(limits: Limits) -> list[Round]:
     return in_turns("torch_step.py", ("torch",), limits)
 
 
-def torch_with(limits: Limits, mode: str, option: str) -> list[Round]:
-    """The same in another mode."""
-    found = in_turns("torch_step.py", ("torch",), limits, checked=mode)
+def torch_with(limits: Limits, mode: str, option: str, script: str = "torch_step.py") -> list[Round]:
+    """The same, or another script, in another mode."""
+    found = in_turns(script, ("torch",), limits, checked=mode)
     return [{mode: {f"{what}, {option}": each[what] for what in each} for mode, each in one.items()} for one in found]
 
 

@@ -64,10 +64,12 @@ RACES = {
 ADDED = "PyTorch x.add_(1), 1,024 floats"
 TIMED = "PyTorch two timing events and x.add_(1)"
 STEPS = ["PyTorch transformer training step (cuBLAS)", "PyTorch convolutional training step (cuDNN)"]
+SERVING = "PyTorch serving step, 20 pinned copies"
+CSAN = "with PyTorch's own sanitizer in cuvet's place"
 OTHER_MODES = [
     ("races", "with --races", {ADDED: Goal("checked added", 2), **dict.fromkeys(STEPS, Goal("checked ratio", 1.3))}),
     ("kept", "with --protect --quarantine auto", dict.fromkeys(STEPS, Goal("checked ratio", 1.02))),
-    ("csan", "with PyTorch's own sanitizer in cuvet's place", dict[str, Goal]()),
+    ("csan", CSAN, dict[str, Goal]()),
 ]
 """A mode of PyTorch's rows, how they are then called, and their goals."""
 
@@ -76,6 +78,11 @@ def torch_with(mode: str, option: str, goals: Mapping[str, Goal]) -> Row:
     units = {ADDED: "µs", TIMED: "µs", **dict.fromkeys(STEPS, "ms")}
     figures = {f"{what}, {option}": Figure(unit, goals.get(what)) for what, unit in units.items()}
     return Row("programs", figures, partial(on_gpu.torch_with, mode=mode, option=option), seconds=60, rounds=6, gpus=1)
+
+
+def serving_with(mode: str, option: str, goal: Goal | None = None) -> Row:
+    measure = partial(on_gpu.torch_with, mode=mode, option=option, script="serve_step.py")
+    return Row("programs", {f"{SERVING}, {option}": Figure("ms", goal)}, measure, seconds=30, rounds=6, gpus=1)
 
 
 ROWS = [
@@ -122,6 +129,9 @@ ROWS = [
         gpus=1,
     ),
     *(torch_with(*each) for each in OTHER_MODES),
+    serving_with("races", "with --races"),
+    serving_with("guard", "with --races --guard", Goal("checked ratio", 2)),
+    serving_with("csan", CSAN),
     Row(
         "programs",
         {"DDP training step, 2 ranks, NCCL": Figure("ms", Goal("checked ratio", 1.02))},
