@@ -408,6 +408,15 @@ void remove(uint64_t first, uint64_t last) {
 
 void remove_memory(const Piece& piece) { remove(piece.memory_first.load(), piece.memory_last.load()); }
 
+// Whether a fault of ours would come to us. The program may have set a handler without our seeing it: asked when nothing
+// is guarded yet, and now and then.
+bool can_guard() {
+    constexpr uint64_t ASKED_EACH = 64;
+    const bool known = closed_count.load(std::memory_order_relaxed) > 0 &&
+                       namings.load(std::memory_order_relaxed) % ASKED_EACH != 0;
+    return known || handles_faults();
+}
+
 // Some stream captures: what is enqueued there uses no memory yet, and to ask for a stream's flags would end its
 // capture.
 bool is_capturing() { return hot.captures.load(std::memory_order_relaxed) > 0; }
@@ -579,7 +588,7 @@ void close_named(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
     const auto close_pages = [&](const Pages& pages) {
         if (!known) {
             learn_stream(stream);
-            handled = handles_faults();
+            handled = can_guard();
             known = true;
         }
         if (handled) close(thread, pages, same_stream(stream));
