@@ -44,13 +44,19 @@ class Newest {
     uint32_t count_;
 };
 
-// A call that others may be like.
-struct Origin {
-    uint64_t key;
-    CallRecord* record;  // in the chunk; null: none
-    bool is_ready;       // it has returned, and not failed
-    uint8_t streak;      // how many objects in turn had a handle that was named before
+// A call that others may be like, on one line.
+struct alignas(64) Origin {
+    static constexpr int MOST_ARGUMENTS = 4;  // if it has more, those of the record count
+
+    uint64_t key;         // of all that others have in common with it
+    CallRecord* record;   // in the chunk; null: none
+    uint64_t handle;      // of the object in which they differ, if the call names it
+    uint32_t generation;  // of that object, or of the one that it made
+    bool is_ready;        // it has returned, and not failed
+    uint8_t streak;       // how many objects in turn had a handle that was named before
+    uint64_t arguments[MOST_ARGUMENTS];
 };
+static_assert(sizeof(Origin) == 64);
 
 // What a thread knows of its chunk.
 struct Repeats {

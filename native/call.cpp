@@ -28,17 +28,21 @@ constexpr int MOST_OUTPUTS = 16;
 struct Fields {
     int object_count;  // first: mostly one line holds all that is filled
     int output_count;
+    int subject;  // which object may be another where the call is made again: the first that is no stream, or 0; for
+                  // a call that makes one, none of them
     ObjectField objects[MOST_OBJECTS];
     OutputField outputs[MOST_OUTPUTS];
 
     bool makes_one() const { return output_count == 1; }
     bool names_some() const { return output_count == 0 && object_count > 0; }
+    const ObjectField& named() const { return objects[subject]; }
 };
 
 namespace {
 
 constexpr uint32_t SUCCESS = 0;
 constexpr uint64_t MOST_HANDED_OUT = 1 << 20;  // in an array
+constexpr int NO_SUBJECT = -1;
 
 bool enqueues_work(const EntryPoint& entry_point) {
     if (entry_point.flags & (ORDER | ORDER_ON_SUCCESS)) return false;
@@ -129,12 +133,14 @@ bool is_known_context(const Object* object, const Role& role, const EntryPoint& 
     return last->action != Action::RETAINS;
 }
 
-void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
+// `found`: the object, if it is known already.
+void add_object_field(Fields* fields, const Role& role, uint64_t handle, const Object* found) {
     const bool null = is_null(role.kind, handle);
     if (fields->object_count == MOST_OBJECTS || (null && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
         return;
-    const Object* object = null ? nullptr : find_named(role.kind, handle);
+    const Object* object = found || null ? found : find_named(role.kind, handle);
     if (!object && !null && !is_surely_a_handle(role)) return;
+    if (role.kind != Kind::STREAM && fields->subject == NO_SUBJECT) fields->subject = fields->object_count;
     ObjectField& field = fields->objects[fields->object_count++];
     field = {role.parameter, static_cast<uint8_t>(role.kind), 0, 0, handle, 0};
     if (!object) return;
@@ -146,13 +152,20 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
     field.context = object->context.load(std::memory_order_relaxed);
 }
 
-// Handles before the call, and room for what it will write.
-void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, Fields* fields) {
+bool is_plain(const Role& role) { return !(role.flags & IN_STRUCT) && role.count == NO_PARAMETER; }
+
+// Handles before the call, and room for what it will write. `found`: see Call.
+void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, Object* const* found,
+              Fields* fields) {
     fields->object_count = fields->output_count = 0;
-    for (const Role& role : roles_before(entry_point)) {
+    fields->subject = NO_SUBJECT;
+    for (int i = 0; i < entry_point.before_count; i++) {
+        const Role& role = entry_point.roles[i];
         if (role.kind == Kind::NONE || role.kind == Kind::DEVICE) continue;
-        each_handle(thread, role, words, [&](uint64_t handle) { add_object_field(fields, role, handle); });
+        const Object* known = i < MOST_FOUND && is_plain(role) ? found[i] : nullptr;
+        each_handle(thread, role, words, [&](uint64_t handle) { add_object_field(fields, role, handle, known); });
     }
+    if (fields->subject == NO_SUBJECT) fields->subject = 0;
     for (int i = 0; i < entry_point.parameter_count && fields->output_count < MOST_OUTPUTS; i++)
         if (entry_point.parameters[i].out_bytes && words[i])
             fields->outputs[fields->output_count++] = {static_cast<uint8_t>(i), 0, 0, 0, 0};
@@ -270,11 +283,14 @@ void Call::note_arguments() {
 }
 
 void Call::look_at_handles() {
-    for (const Role& role : roles_before(entry_point_)) {
-        if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER)
-            look_at(role, words_[role.parameter]);
-        else
+    for (int i = 0; i < entry_point_.before_count; i++) {
+        const Role& role = entry_point_.roles[i];
+        if (!is_plain(role)) {
             look_at_all(role);
+            continue;
+        }
+        Object* found = look_at(role, words_[role.parameter]);
+        if (i < MOST_FOUND) found_[i] = found;
     }
 }
 
@@ -283,13 +299,14 @@ __attribute__((noinline)) void Call::look_at_all(const Role& role) {
     each_handle(thread_, role, words_, [&](uint64_t handle) { look_at(role, handle); });
 }
 
-__attribute__((always_inline)) inline void Call::look_at(const Role& role, uint64_t handle) {
-    if (role.action == Action::TOUCHES) return look_at_memory(handle, false);
-    if (role.action == Action::RESETS) return kill_primary_context(handle);
-    if (is_builtin(role.kind, handle)) return;
+__attribute__((always_inline)) inline Object* Call::look_at(const Role& role, uint64_t handle) {
+    if (role.action == Action::TOUCHES) look_at_memory(handle, false);
+    if (role.action == Action::RESETS) kill_primary_context(handle);
+    if (role.action == Action::TOUCHES || role.action == Action::RESETS || is_builtin(role.kind, handle))
+        return nullptr;
     if (is_null(role.kind, handle)) {
         if (!(role.flags & NULLABLE)) flags_ |= CALL_SUSPECT;
-        return;
+        return nullptr;
     }
     Object* object = find_named(role.kind, handle);
     if (!object || !object->state.load(std::memory_order_relaxed)) {
@@ -299,16 +316,17 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
         } else if (record_everything && is_of_library(role.kind)) {
             flags_ |= CALL_SUSPECT;
         }
-        return;
+        return object;
     }
     if (!is_alive(object)) flags_ |= CALL_SUSPECT;
     if (role.action == Action::RECORDS && !(object->state.load(std::memory_order_relaxed) & RECORDED))
         first_record_ = true;
-    if (role.action != Action::DESTROYS) return;
+    if (role.action != Action::DESTROYS) return object;
     note_death(object);
     if (role.kind == Kind::MEMORY) memory_has_died();
     const uint64_t bytes = role.kind == Kind::HOST_MEMORY && is_alive(object) ? object->bytes.load() : 0;
     if (bytes) explain_unregistration(thread_, handle, bytes, number_);
+    return object;
 }
 
 // Only an exact hit on the start of an allocation counts: interior pointers are the model's business.
@@ -382,8 +400,7 @@ OutputField* outputs_of(const CallRecord* record) {
     return reinterpret_cast<OutputField*>(objects_of(record) + record->objects);
 }
 
-// Which of a call's objects may be another where the call is made again: the first that is no stream. For one that
-// makes an object, none of them.
+// Fields::subject, of a record.
 int subject_of(const ObjectField* objects, int count) {
     for (int i = 0; i < count; i++)
         if (objects[i].kind != static_cast<uint8_t>(Kind::STREAM)) return i;
@@ -392,20 +409,29 @@ int subject_of(const ObjectField* objects, int count) {
 
 Subject named_by(const Fields& fields) {
     if (!fields.names_some()) return {};
-    const ObjectField& object = fields.objects[subject_of(fields.objects, fields.object_count)];
-    return {object.handle, object.generation, true};
+    return {fields.named().handle, fields.named().generation, true};
 }
 
-// Of a call that others may be like; 0: none can.
-uint64_t key_of(const Fields& fields, const EntryPoint& entry_point, uint16_t flags, uint32_t stack) {
+// Of a call that others may be like; 0: none can. Calls with the same key have all in common that stands in their
+// records but numbers, times, arguments and the handle and generation of their subject. That others have it is as
+// likely as that a driver hands out this very word.
+uint64_t key_of(const Fields& fields, const EntryPoint& entry_point, uint16_t flags, uint32_t stack, uint64_t context) {
     constexpr uint16_t ORDINARY = CALL_LIFECYCLE | CALL_ORDER | CALL_STREAM_ORDERED | CALL_WORK;
+    constexpr uint64_t ONE = 0x9E3779B97F4A7C15u, OTHER = 0xC2B2AE3D27D4EB4Fu;
     if (record_accesses && entry_point.flags & COPIES_ARGUMENTS) return 0;  // it has more words
     if (!(flags & ORDINARY) || flags & (CALL_SUSPECT | CALL_FAILED) || fields.output_count > 1) return 0;
-    uint64_t key = uint64_t{entry_point.id} << 48 | uint64_t{flags} << 32 | stack;
-    const int subject = fields.names_some() ? subject_of(fields.objects, fields.object_count) : -1;
-    for (int i = 0; i < fields.object_count; i++)
-        if (i != subject) key = (key ^ fields.objects[i].handle) * 0xC2B2AE3D27D4EB4Fu;
-    return key * 0x9E3779B97F4A7C15u | 1;
+    const auto add = [](uint64_t key, uint64_t word) { return (key ^ key >> 32 ^ word) * ONE; };
+    uint64_t key = add(uint64_t{entry_point.id} << 48 | uint64_t{flags} << 32 | stack, context * OTHER);
+    const uint64_t output = fields.output_count ? fields.outputs[0].parameter : NO_PARAMETER;
+    key = add(key, static_cast<uint64_t>(fields.object_count) << 8 | output);
+    const int subject = fields.names_some() ? fields.subject : NO_SUBJECT;
+    for (int i = 0; i < fields.object_count; i++) {
+        const ObjectField& field = fields.objects[i];
+        const uint64_t is_like = uint64_t{field.flags} << 16 | uint64_t{field.kind} << 8 | field.parameter;
+        key = add(key, field.context * OTHER ^ is_like);
+        if (i != subject) key = add(key, field.handle * OTHER ^ field.generation);
+    }
+    return key | 1;
 }
 
 // What the parameters point to would have to be compared, too.
@@ -429,20 +455,6 @@ Origin* replace_origin(Repeats* repeats, uint64_t key) {
     return origin;
 }
 
-// Whether the record names the objects that the fields do; of the one at `subject`, only in the same way.
-bool names_same(const CallRecord* record, const Fields& fields, int subject) {
-    if (record->objects != fields.object_count || record->outputs != fields.output_count) return false;
-    const ObjectField* known = objects_of(record);
-    for (int i = 0; i < fields.object_count; i++) {
-        const ObjectField& field = fields.objects[i];
-        if (known[i].parameter != field.parameter || known[i].kind != field.kind || known[i].flags != field.flags ||
-            known[i].context != field.context)
-            return false;
-        if (i != subject && (known[i].handle != field.handle || known[i].generation != field.generation)) return false;
-    }
-    return true;
-}
-
 // Generations and handles that fit the word of a subject: of the generation the lower bits, of which the origin's has
 // the others.
 constexpr int HANDLE_BITS = 48;
@@ -460,11 +472,12 @@ void Call::store(uint32_t stack) {
     if (!entered_) entered_ = ticks();
     if (entry_point_.flags & LIBRARY) write_library_names(thread_);
     Fields fields;
-    describe(thread_, entry_point_, words_, &fields);
+    describe(thread_, entry_point_, words_, found_, &fields);
     context_ = current_context(thread_);
-    const uint64_t key = pointer_count_ ? 0 : key_of(fields, entry_point_, flags_, stack);
-    if (!key || !store_again(fields, stack, key)) store_whole(fields, stack, key);
-    if (!dropped_ && enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
+    const uint64_t key = pointer_count_ ? 0 : key_of(fields, entry_point_, flags_, stack, context_);
+    if (!key || !store_again(fields, key)) store_whole(fields, stack, key);
+    const bool is_first = !dropped_ && !hot.work_recorded.load(std::memory_order_relaxed);
+    if (is_first && enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
 }
 
 namespace {
@@ -524,7 +537,10 @@ void Call::store_whole(const Fields& fields, uint32_t stack, uint64_t key) {
     begin_record(named_by(fields), fields.makes_one());
     if (!key || captures(entry_point_)) return;
     origin_ = replace_origin(&thread_->repeats, key);
-    *origin_ = {key, record, false, 0};
+    const Subject named = named_by(fields);
+    *origin_ = {key, record, named.handle, named.generation, false, 0, {}};
+    if (entry_point_.parameter_count <= Origin::MOST_ARGUMENTS)
+        memcpy(origin_->arguments, words_, entry_point_.parameter_count * 8u);
 }
 
 // But for its header. Returns how many bytes it has.
@@ -610,6 +626,7 @@ bool Call::store_like(const Fields& fields, Examples& examples, uint64_t key) {
     publish(thread_, like, bytes, RecordType::CALL_LIKE, example->place);
     like_ = like;
     whole_ = examples.copy_of(*example);
+    output_ = NO_PARAMETER;
     named_ = named_by(fields);
     begin_record(named_, false);
     return true;
@@ -627,39 +644,33 @@ void Call::begin_record(const Subject& named, bool makes) {
 }
 
 // False if no call that this one is like is in the chunk.
-bool Call::store_again(const Fields& fields, uint32_t stack, uint64_t key) {
+bool Call::store_again(const Fields& fields, uint64_t key) {
     Repeats& repeats = thread_->repeats;
     Origin* origin = find_origin(&repeats, key);
     if (!origin || !origin->is_ready) return false;
-    const CallRecord* whole = origin->record;
     const uint64_t calls = number_ - repeats.number, since = entered_ - repeats.entered;
-    const bool names = fields.names_some();
-    const int subject = names ? subject_of(fields.objects, fields.object_count) : -1;
-    if (whole->entry_point != entry_point_.id || whole->stack != stack || whole->flags != flags_ ||
-        whole->context != context_ || calls - 1 > UINT8_MAX - 1 || since > UINT32_MAX ||
-        !names_same(whole, fields, subject))
-        return false;
+    if (calls - 1 > UINT8_MAX - 1 || since > UINT32_MAX) return false;
 
+    const bool names = fields.names_some(), makes = fields.makes_one();
+    const ObjectField& named = fields.named();
     uint32_t back = Newest::MOST;
-    const ObjectField& named = fields.objects[names ? subject : 0];
-    const ObjectField& before = objects_of(whole)[names ? subject : 0];
     if (names) {
         back = repeats.made.find(named.handle, named.generation);
-        if (back == Newest::MOST && !fits(named.handle, named.generation, before.generation)) return false;
-    } else if (fields.makes_one() && origin->streak >= Repeats::STREAK) {
+        if (back == Newest::MOST && !fits(named.handle, named.generation, origin->generation)) return false;
+    } else if (makes && origin->streak >= Repeats::STREAK) {
         back = 0;
     }
-    const bool has_subject = names || fields.makes_one();
     uint64_t words[1 + AGAIN_ARGUMENTS];
     uint32_t count = 0, given = 0;
-    if (has_subject && back == Newest::MOST) {
+    if ((names || makes) && back == Newest::MOST) {
         given = AGAIN_SUBJECT;
         words[count++] = names ? subject_word(named.handle, named.generation) : 0;
         back = 0;
     }
-    const uint64_t* known = reinterpret_cast<const uint64_t*>(arguments_of(whole));
+    const bool few = entry_point_.parameter_count <= Origin::MOST_ARGUMENTS;
+    const uint64_t* known = few ? origin->arguments : reinterpret_cast<const uint64_t*>(arguments_of(origin->record));
     for (uint32_t i = 0; i < entry_point_.parameter_count; i++) {
-        const bool is_subject = names && i == named.parameter && known[i] == before.handle;
+        const bool is_subject = names && i == named.parameter && known[i] == origin->handle;
         if (words_[i] == (is_subject ? named.handle : known[i])) continue;
         if (i >= AGAIN_ARGUMENTS) return false;
         given |= 1u << i;
@@ -674,14 +685,16 @@ bool Call::store_again(const Fields& fields, uint32_t stack, uint64_t key) {
     said.size = static_cast<uint16_t>(bytes);
     said.given = static_cast<uint8_t>(given);
     said.calls = static_cast<uint8_t>(calls);
-    said.origin = static_cast<uint16_t>(place_of(thread_, whole) | back << AGAIN_ORIGIN_BITS);
+    said.origin = static_cast<uint16_t>(place_of(thread_, origin->record) | back << AGAIN_ORIGIN_BITS);
     said.since = static_cast<uint32_t>(since);
     publish_again(thread_, again, said);
     again_ = again;
-    whole_ = whole;
+    whole_ = origin->record;
     origin_ = origin;
+    known_generation_ = origin->generation;
+    output_ = makes ? fields.outputs[0].parameter : NO_PARAMETER;
     named_ = names ? Subject{named.handle, named.generation, true} : Subject{};
-    begin_record(named_, fields.makes_one());
+    begin_record(named_, makes);
     return true;
 }
 
@@ -950,19 +963,19 @@ void Call::finish_record(uint32_t status, bool failed) {
     if (record_->outputs == 1 && status == SUCCESS)
         thread_->repeats.made.fill(made_, {outputs->value, outputs->generation, outputs->kind != 0});
     const bool is_origin = status == SUCCESS && origin_ && origin_->record == record_ && record_->flags == flags_;
-    if (is_origin && (record_->outputs == 0 || outputs->kind)) origin_->is_ready = true;
+    if (!is_origin || (record_->outputs && !outputs->kind)) return;
+    if (record_->outputs) origin_->generation = outputs->generation;
+    origin_->is_ready = true;
 }
 
 // What stands in the short record says all, or the call is told in full.
 void Call::finish_again(uint32_t status, bool failed) {
     const bool has_changed = (new_object_ && !(flags_ & CALL_LIFECYCLE)) ||
                              (entry_point_.flags & ORDER_ON_SUCCESS && !(flags_ & CALL_ORDER));
-    OutputField made = {};
-    if (whole_->outputs && status == SUCCESS) {
-        made.parameter = outputs_of(whole_)->parameter;
-        fill_output(thread_, entry_point_, words_, &made);
-    }
-    if (status == SUCCESS && !has_changed && (!whole_->outputs || tell_made(made))) {
+    const bool makes = output_ != NO_PARAMETER;
+    OutputField made = {output_, 0, 0, 0, 0};
+    if (makes && status == SUCCESS) fill_output(thread_, entry_point_, words_, &made);
+    if (status == SUCCESS && !has_changed && (!makes || tell_made(made))) {
         const uint32_t took = pack_took(ticks() - entered_);
         __atomic_store_n(like_ ? &like_->took : &again_->took, took, __ATOMIC_RELEASE);
         return;
@@ -973,15 +986,14 @@ void Call::finish_again(uint32_t status, bool failed) {
 // Of the object that was made: where its handle was named before, or what it is. False if the record cannot say it.
 bool Call::tell_made(const OutputField& made) {
     Repeats& repeats = thread_->repeats;
-    const OutputField* known = outputs_of(whole_);
-    if (made.kind != known->kind || chunk_ != thread_->chunk) return false;
+    if (chunk_ != thread_->chunk) return false;
     const uint32_t meanwhile = repeats.named.count() - named_before_;  // named within the call
     uint32_t back = repeats.named.find(made.value, made.generation - 1);
     if (back < Newest::MOST) back = back < meanwhile ? Newest::MOST : back - meanwhile;
     const uint8_t streak = origin_->streak;
     origin_->streak = back == Newest::MOST ? 0 : static_cast<uint8_t>(streak + (streak < Repeats::STREAK));
     if (again_->given & AGAIN_SUBJECT) {
-        if (!fits(made.value, made.generation, known->generation)) return false;
+        if (!fits(made.value, made.generation, known_generation_)) return false;
         const uint64_t word = subject_word(made.value, made.generation);
         memcpy(again_ + 1, &word, sizeof word);
     } else {

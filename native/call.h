@@ -18,6 +18,7 @@ struct Inputs;
 class Examples;
 
 constexpr int MOST_KILLED = 4;
+constexpr int MOST_FOUND = 4;
 
 // One call on its way through the shim.
 class Call {
@@ -44,7 +45,7 @@ class Call {
     void note_arguments();
     void look_at_handles();
     void look_at_all(const Role& role);
-    void look_at(const Role& role, uint64_t handle);
+    Object* look_at(const Role& role, uint64_t handle);
     void look_at_memory(uint64_t address, bool argument);
     void look_at_arguments();
     void kill_primary_context(uint64_t device);
@@ -57,7 +58,7 @@ class Call {
     void store_launch(const Fields& fields, uint32_t stack, const Inputs& inputs, Examples& examples);
     bool store_like(const Fields& fields, Examples& examples, uint64_t key);
     uint32_t fill(CallRecord* record, const Fields& fields, uint32_t stack, const Inputs& inputs) const;
-    bool store_again(const Fields& fields, uint32_t stack, uint64_t key);
+    bool store_again(const Fields& fields, uint64_t key);
     void begin_record(const Subject& named, bool makes);
     uint32_t wait_for_work(uint32_t status);
     void finish(uint32_t status);
@@ -86,12 +87,15 @@ class Call {
     Thread* thread_;
     Slot* slot_;
     CallRecord* record_;
-    CallAgain* again_;         // in place of it
-    CallLike* like_;           // in place of both
-    const CallRecord* whole_;  // the record that this one is like
-    uint32_t example_;         // number of the record among those that other launches can be like, or 0
-    Origin* origin_;           // where the thread keeps the call for others to be like; null if it does not
-    ChunkHeader* chunk_;       // of the record
+    CallAgain* again_;           // in place of it
+    CallLike* like_;             // in place of both
+    const CallRecord* whole_;    // the record that this one is like
+    Object* found_[MOST_FOUND];  // of the first roles, if they are passed plainly
+    uint32_t known_generation_;  // of what the call that this one is like made
+    uint8_t output_;             // parameter through which the call tells what it makes, or NO_PARAMETER
+    uint32_t example_;           // number of the record among those that other launches can be like, or 0
+    Origin* origin_;             // where the thread keeps the call for others to be like; null if it does not
+    ChunkHeader* chunk_;         // of the record
     uint64_t context_;
     Subject named_;
     uint32_t made_;          // number of what it makes among what was made in the chunk

@@ -408,12 +408,12 @@ void remove(uint64_t first, uint64_t last) {
 
 void remove_memory(const Piece& piece) { remove(piece.memory_first.load(), piece.memory_last.load()); }
 
-// Whether a fault of ours would come to us. The program may have set a handler without our seeing it: asked when nothing
-// is guarded yet, and now and then.
+// Whether a fault of ours would come to us. The program may have set a handler without our seeing it: asked when
+// nothing is guarded yet, and now and then.
 bool can_guard() {
     constexpr uint64_t ASKED_EACH = 64;
-    const bool known = closed_count.load(std::memory_order_relaxed) > 0 &&
-                       namings.load(std::memory_order_relaxed) % ASKED_EACH != 0;
+    const bool known =
+        closed_count.load(std::memory_order_relaxed) > 0 && namings.load(std::memory_order_relaxed) % ASKED_EACH != 0;
     return known || handles_faults();
 }
 

@@ -118,6 +118,10 @@ inline void note_words(const Walk& walk, const Start& start, Footprint* footprin
     }
 }
 
+READS_STACKS __attribute__((always_inline)) inline uint32_t differs(const Word& word, const char* stack) {
+    return *reinterpret_cast<const uint32_t*>(stack + word.at) ^ word.holds;
+}
+
 // Whether a walk from `start` would be that one, as far as the stack tells: the registers that count in each frame are
 // the same, so that its caller's are in the same places, and hold the same.
 READS_STACKS inline bool is_walked_again(const Footprint& footprint, const Start& start) {
@@ -125,9 +129,14 @@ READS_STACKS inline bool is_walked_again(const Footprint& footprint, const Start
         (footprint.uses_frame && footprint.start.frame_pointer != start.frame_pointer))
         return false;
     const char* stack = reinterpret_cast<const char*>(start.stack_pointer);
-    const Word* const end = footprint.words + footprint.count;
-    for (const Word* word = footprint.words; word < end; word++)
-        if (*reinterpret_cast<const uint32_t*>(stack + word->at) != word->holds) return false;
+    int i = 0;
+    for (; i + 3 < footprint.count; i += 4) {  // a branch for four
+        const Word* word = footprint.words + i;
+        if (differs(word[0], stack) | differs(word[1], stack) | differs(word[2], stack) | differs(word[3], stack))
+            return false;
+    }
+    for (; i < footprint.count; i++)
+        if (differs(footprint.words[i], stack)) return false;
     return footprint.count >= 0;
 }
 // Whether walks of this era can be believed.
