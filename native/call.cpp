@@ -148,7 +148,7 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle, const O
     field.generation = generation_of(state);
     const bool kept = state & KEPT && is_still_alive(object);
     field.flags = static_cast<uint16_t>((is_alive(object) ? OBJECT_ALIVE : 0) | (field.generation ? OBJECT_KNOWN : 0) |
-                                        (kept ? OBJECT_KEPT : 0));
+                                        (kept ? OBJECT_KEPT : 0) | (state & RECORDED ? OBJECT_RECORDED : 0));
     field.context = object->context.load(std::memory_order_relaxed);
 }
 
@@ -259,7 +259,7 @@ void Call::enter() {
 
     if (entry_point_.flags & COPIES_ARGUMENTS && records_events(launch_config(entry_point_, words_)))
         flags_ |= CALL_ORDER;
-    if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
+    if (entry_point_.flags & ORDER && (record_everything || order_matters())) flags_ |= CALL_ORDER;
     const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
     const bool with_stack = flags_ & placed || other_stream_;
     if (guards_memory) open_guards();

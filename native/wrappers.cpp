@@ -180,7 +180,7 @@ bool launch_is_quiet(uint64_t handle, uint64_t stream) {
 }
 
 // The same of calls that order work: of a stream, of an event and a stream (0 if there is none), and of one that
-// records an event, whose first time is stored.
+// records an event, whose first time is noted.
 bool order_is_quiet(uint64_t stream) { return look_whether_stream_lives(stream) && !order_matters(); }
 
 bool order_is_quiet(uint64_t handle, uint64_t stream) {
@@ -192,9 +192,17 @@ bool order_is_quiet(uint64_t handle, uint64_t stream) {
 bool record_is_quiet(uint64_t handle, uint64_t stream) {
     const uint64_t seen = changes_with_events();
     const Object* object = find_object(Kind::EVENT, handle);
-    const bool again = object && object->state.load(std::memory_order_relaxed) & RECORDED;
-    return remember(again && is_alive(object) && stream_lives(stream), recorded_event(handle).word, stream, seen) &&
-           !order_matters();
+    const bool living = object && is_alive(object) && stream_lives(stream);
+    const bool again = living && object->state.load(std::memory_order_relaxed) & RECORDED;
+    if (living && !again) return !order_matters();
+    return remember(again, recorded_event(handle).word, stream, seen) && !order_matters();
+}
+
+// After a record of an event, which may be its first.
+uint32_t note_recorded(uint32_t status, uint64_t handle) {
+    Object* object = status == 0 ? find_object(Kind::EVENT, handle) : nullptr;
+    if (object && !(object->state.load(std::memory_order_relaxed) & RECORDED)) object->state.fetch_or(RECORDED);
+    return status;
 }
 
 // The stream that is so many bytes behind the pointer; NO_STREAM if that cannot be read.

@@ -874,7 +874,11 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
     elif quiet_work:
         first = first_words(catalog, row, words)
-        work = f"{first}    return pass_work({quiet_work}, SYMBOL_{symbol}, first, look{arguments});\n"
+        passed = f"pass_work({quiet_work}, SYMBOL_{symbol}, first, look{arguments})"
+        recorded = [
+            word_named(fields, words) for fields in role_lists(catalog, row)[0] if fields["action"] == "RECORDS"
+        ]
+        work = f"{first}    return {f'note_recorded({passed}, {recorded[0]})' if recorded else passed};\n"
         body = f"{look}{work}"
         if known:
             lines = "".join(f"    {line}\n" for line in work.splitlines())
@@ -1067,7 +1071,7 @@ def layout_numbers() -> Iterator[str]:
     yield f"constexpr uint32_t AWAITED = {layout.AWAITED};"
     yield f"constexpr uint64_t NOT_ASKED = {layout.NOT_ASKED}u;"
     yield f"constexpr uint16_t OBJECT_ALIVE = {layout.OBJECT_ALIVE}, OBJECT_KNOWN = {layout.OBJECT_KNOWN};"
-    yield f"constexpr uint16_t OBJECT_KEPT = {layout.OBJECT_KEPT};"
+    yield f"constexpr uint16_t OBJECT_KEPT = {layout.OBJECT_KEPT}, OBJECT_RECORDED = {layout.OBJECT_RECORDED};"
     yield f"constexpr uint8_t AGAIN_SUBJECT = {layout.AGAIN_SUBJECT};"
     yield f"constexpr uint32_t AGAIN_ORIGIN_BITS = {layout.AGAIN_ORIGIN_BITS}, AGAIN_TOLD = {layout.AGAIN_TOLD};"
     yield f"constexpr uint32_t AGAIN_ARGUMENTS = {layout.AGAIN_ARGUMENTS};"

@@ -278,7 +278,7 @@ def test_launches_of_what_lived_a_moment_ago_are_suspect(bench: Bench) -> None:
     assert [(call.args[1], bool(call.flags & SUSPECT)) for call in launches] == [(4, True), (8, True)]
 
 
-def test_what_orders_work_is_not_stored_but_the_first_record_of_an_event(bench: Bench) -> None:
+def test_what_orders_work_is_not_stored_but_that_an_event_was_recorded(bench: Bench) -> None:
     run = bench.run(
         """int main(void) {
             handle s, e, first;
@@ -297,16 +297,19 @@ def test_what_orders_work_is_not_stored_but_the_first_record_of_an_event(bench: 
                 }
                 cuEventDestroy_v2(e);
             }
+            cuEventCreate(&e, 0);
+            cuEventDestroy_v2(e);
             return 0;
         }""",
         NULL_DRIVER_FAIL="cuEventQuery=600",
     )
-    of_events = [("cuEventCreate", LIFECYCLE), ("cuEventRecord", ORDER), ("cuEventDestroy", LIFECYCLE)]
-    assert [(run.trace.name(call), call.flags) for call in run.trace.calls[3:]] == of_events * 2
+    of_events = [("cuEventCreate", LIFECYCLE), ("cuEventDestroy", LIFECYCLE)]
+    assert [(run.trace.name(call), call.flags) for call in run.trace.calls[3:]] == of_events * 3
+    assert [call.objects[0].recorded for call in run.trace.named("cuEventDestroy")] == [True, True, False]
     (slots,) = run.trace.recording.flight().values()
-    assert slots["number"].tolist() == list(range(1, 38))
+    assert slots["number"].tolist() == list(range(1, 40))
     assert slots["status"].tolist().count(600) == 6
-    assert int(run.trace.header["calls"]) == 37
+    assert int(run.trace.header["calls"]) == 39
 
 
 def test_what_orders_work_of_what_lived_a_moment_ago_is_suspect(bench: Bench) -> None:
@@ -353,11 +356,27 @@ def test_what_orders_work_is_stored_while_a_capture_is_under_way_and_once_work_i
             return 0;
         }""")
     ordered = ["cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery"]
-    assert [run.trace.name(call) for call in run.trace.calls if call.flags == ORDER] == [
-        "cuEventRecord",
-        *ordered,
-        *ordered,
-    ]
+    assert [run.trace.name(call) for call in run.trace.calls if call.flags == ORDER] == [*ordered, *ordered]
+
+
+def test_a_record_that_failed_is_none(bench: Bench) -> None:
+    run = bench.run(
+        """int main(void) {
+            handle s, e;
+            start();
+            cuStreamCreate(&s, 1);
+            cuEventCreate(&e, 0);
+            CHECK(cuEventRecord(e, s) == 400);
+            CHECK(cuEventElapsedTime_v2(&s, e, e) == 1);
+            CHECK(cuEventRecord(e, s) == 0);
+            CHECK(cuEventElapsedTime_v2(&s, e, e) == 1);
+            return 0;
+        }""",
+        NULL_DRIVER_FAIL="cuEventElapsedTime_v2=1",
+        NULL_DRIVER_FAIL_ONCE="cuEventRecord=400",
+    )
+    assert [call.objects[0].recorded for call in run.trace.named("cuEventElapsedTime")] == [False, True]
+    assert [call.status for call in run.trace.named("cuEventRecord")] == [400]
 
 
 def test_what_orders_work_and_fails_is_stored_and_counted_once(bench: Bench) -> None:
@@ -539,8 +558,8 @@ def test_uses_of_stream_ordered_memory_are_stored(bench: Bench) -> None:
     assert all(call.flags == STREAM_ORDERED and call.pointers == (address,) for call in launches)
     assert [bool(call.stack) for call in launches] == [False, True, False]
     assert run.trace.one("cuMemsetD8Async").flags == STREAM_ORDERED
-    # Before there was such memory only the first record of the event.
-    assert [(call.flags, call.stack) for call in run.trace.named("cuEventRecord")] == [(ORDER, 0)] * 2
+    # None before there was such memory.
+    assert [(call.flags, call.stack) for call in run.trace.named("cuEventRecord")] == [(ORDER, 0)]
     assert run.trace.one("cuStreamQuery").flags == ORDER
 
 

@@ -57,7 +57,7 @@ def test_every_record_type_is_read(tmp_path: Path) -> None:
     assert created.outputs[0].value == 0xABC
     assert created.stack == 3
     assert launched.status is None
-    assert launched.objects[0][:6] == (8, Kind.STREAM, True, True, False, 1)
+    assert launched.objects[0][:7] == (8, Kind.STREAM, True, True, False, False, 1)
     assert launched.pointers == (0xD000,)
     assert launched.inputs == {4: b"abcde", 6: b"12345678"}
     assert recording.stacks == {3: Stack((0x1100, 0x1200), ((5, 17),))}
@@ -79,7 +79,7 @@ def test_all_parts_of_a_call_are_read(tmp_path: Path) -> None:
     inputs = {1: b"", 2: b"a", 3: b"1234567", 4: b"12345678", 5: b"123456789"}
     record = w.call(
         "cuLaunchKernel", [1, 2, 3], number=7, thread=5, entered=100, returned=107, status=400, context=0xC0, stack=9,
-        flags=w.FAILED | w.PER_THREAD, objects=[(0, Kind.STREAM, 1, 4, 0x50, 0xC0), (2, Kind.EVENT, 6, 5, 0x60, 0xC1)],
+        flags=w.FAILED | w.PER_THREAD, objects=[(0, Kind.STREAM, 1, 4, 0x50, 0xC0), (2, Kind.EVENT, 14, 5, 0x60, 0xC1)],
         outputs=[(1, Kind.MEMORY, 2, 0xD0), (2, Kind.EVENT, 3, 0xE0)], pointers=[8, 9, 10], inputs=inputs,
     )  # fmt: skip
     (tmp_path / "r").write_bytes(w.recording([w.chunk(record)]))
@@ -87,8 +87,8 @@ def test_all_parts_of_a_call_are_read(tmp_path: Path) -> None:
     call = decode(batch.record(0))
     assert (call.args, call.pointers, call.inputs) == ((1, 2, 3), (8, 9, 10), inputs)
     assert [tuple(each) for each in call.objects] == [
-        (0, Kind.STREAM, True, False, False, 4, 0x50, 0xC0),
-        (2, Kind.EVENT, False, True, True, 5, 0x60, 0xC1),
+        (0, Kind.STREAM, True, False, False, False, 4, 0x50, 0xC0),
+        (2, Kind.EVENT, False, True, True, True, 5, 0x60, 0xC1),
     ]
     assert [tuple(each) for each in call.outputs] == [(1, Kind.MEMORY, 2, 0xD0), (2, Kind.EVENT, 3, 0xE0)]
     assert (call.entered, call.returned, call.status, call.thread, call.stack) == (100, 107, 400, 5, 9)

@@ -379,7 +379,7 @@ def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
         if each.parameter not in seen or (seen[each.parameter].alive and not each.alive):
             generation = each.generation if each.known else 0
             kind = _KINDS.get(each.kind, Kind.NONE)
-            seen[each.parameter] = SeenHandle(kind, each.handle, generation, each.alive, each.kept)
+            seen[each.parameter] = SeenHandle(kind, each.handle, generation, each.alive, each.kept, each.recorded)
     return seen
 
 

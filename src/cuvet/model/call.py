@@ -28,6 +28,8 @@ class SeenHandle(NamedTuple):
     kept: bool = False
     """It has ended, and the quarantine keeps it (``cuvet run --quarantine``): the driver has the object still, or nothing else is at the
     address. So what the call returned does not contradict that the object has ended."""
+    recorded: bool = False
+    """An event that some call has recorded, which need not be known otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

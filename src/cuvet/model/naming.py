@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from cuvet.catalog import EntryPoint, driver
 from cuvet.catalog.kinds import BY_HANDLE
 from cuvet.catalog.launch_attributes import RECORDING
 from cuvet.catalog.roles import INTRODUCES, Role, Verb
 from cuvet.model.call import Call
+
+if TYPE_CHECKING:
+    from cuvet.model.objects import Event
 
 POINTED_AT = "*"
 """``Role.field`` of a parameter that points to the handle itself."""
@@ -61,6 +65,13 @@ def member(call: Call, name: str, field: str) -> int | None:
     parameter = call.entry_point.parameters[index]
     offset, size = _place(parameter.pointee or parameter.type, field)
     return int.from_bytes(data[offset : offset + size], "little") if len(data) >= offset + size else None
+
+
+def was_recorded(call: Call, argument: int, event: Event) -> bool:
+    """Whether the event that the call names was recorded outside of captures, by a call that is known or not."""
+    seen = call.seen.get(argument)
+    unseen = event.captured is None and seen is not None and seen.recorded
+    return event.recorded_by is not None or unseen
 
 
 def events_recorded(call: Call) -> tuple[int, ...]:

@@ -126,6 +126,7 @@ OLD_LAUNCH_WORDS = 15
 OBJECT_ALIVE = 1
 OBJECT_KNOWN = 2
 OBJECT_KEPT = 4
+OBJECT_RECORDED = 8
 AGAIN_SUBJECT = 0x80
 """In ``given`` of a CALL_AGAIN: the subject's word is there. The bits below are of the first arguments …"""
 AGAIN_ARGUMENTS = 7

@@ -150,14 +150,18 @@ class LeftOutCalls(NamedTuple):
     last: int
 
 
+_OBJECT_FLAGS = (layout.OBJECT_ALIVE, layout.OBJECT_KNOWN, layout.OBJECT_KEPT, layout.OBJECT_RECORDED)
+
+
 class SeenObject(NamedTuple):
-    """``kept``: it has ended, and the quarantine keeps it."""
+    """``kept``: it has ended, and the quarantine keeps it. ``recorded``: an event that some call has recorded."""
 
     parameter: int
     kind: int
     alive: bool
     known: bool
     kept: bool
+    recorded: bool
     generation: int
     handle: int
     context: int
@@ -239,9 +243,8 @@ def _named(
 def _objects(data: bytes) -> tuple[SeenObject, ...]:
     if not data:
         return ()
-    alive, known, kept = layout.OBJECT_ALIVE, layout.OBJECT_KNOWN, layout.OBJECT_KEPT
     return tuple(
-        SeenObject(parameter, kind, bool(state & alive), bool(state & known), bool(state & kept), *rest)
+        SeenObject(parameter, kind, *(bool(state & flag) for flag in _OBJECT_FLAGS), *rest)
         for parameter, kind, state, *rest in layout.CALL_OBJECT.iter_unpack(data)
     )
 

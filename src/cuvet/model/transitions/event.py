@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.results import INVALID_HANDLE, NOT_READY, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.naming import events_recorded
+from cuvet.model.naming import events_recorded, was_recorded
 from cuvet.model.objects import DISABLE_TIMING, INTERPROCESS, Event, Stream
 from cuvet.model.order import is_work
 from cuvet.model.transitions import capture
@@ -77,12 +77,17 @@ def wait(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         stream.capture.waits = True
         if event is not None and parameter(call, "Flags") & EXTERNAL:
             stream.capture.events.append(event)
-    elif event is None or event.external or event.interprocess or (event.recorded_by and event.clock is None):
+    elif event is None or event.external or event.interprocess or _is_unclear(call, role, event):
         model.order.wait(stream, None)
     elif event.clock is not None:
         model.order.wait(stream, event.clock)
         if model.touches is not None and event.recorded_on is not None and event.recorded_by is not None:
             stream.waited[event.recorded_on] = (call, event.recorded_by, event)
+
+
+def _is_unclear(call: Call, role: Role, event: Event) -> bool:
+    """Whether the event was recorded after work that is not known."""
+    return event.clock is None and was_recorded(call, call.entry_point.index[role.parameter], event)
 
 
 @instead_of_roles("cuCtxRecordEvent", "cuGreenCtxRecordEvent")
@@ -138,10 +143,16 @@ def of_query(model: ModelView, call: Call, role: Role) -> tuple[int, ...]:
 @returned_by("cuEventElapsedTime")
 def of_elapsed_time(model: ModelView, call: Call) -> tuple[int, ...]:
     """Whether a graph has recorded an event is not seen."""
-    events = [model.object_of(call, call.entry_point.index[name], Kind.EVENT) for name in ("hStart", "hEnd")]
-    if any(isinstance(event, Event) and event.external and event.recorded_by is None for event in events):
+    places = [call.entry_point.index[name] for name in ("hStart", "hEnd")]
+    named = [(place, model.object_of(call, place, Kind.EVENT)) for place in places]
+    events = [(place, event) for place, event in named if isinstance(event, Event)]
+    if any(event.external and event.recorded_by is None for _, event in events):
         return (INVALID_HANDLE, SUCCESS, NOT_READY)
-    unfinished = [event for event in events if isinstance(event, Event) and _unfinished(model, event) is not None]
+    unfinished = [
+        event
+        for place, event in events
+        if _unfinished(model, event) is not None or (event.recorded_by is None and was_recorded(call, place, event))
+    ]
     return (SUCCESS, NOT_READY) if unfinished else (SUCCESS,)
 
 

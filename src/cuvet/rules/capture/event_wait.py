@@ -1,6 +1,7 @@
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
+from cuvet.model.naming import was_recorded
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import CaptureRule, begun
 from cuvet.rules.lifecycle import named
@@ -87,10 +88,11 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
                     message, event, capture.origin, argument=use.argument, because=(begun(capture),), outcomes=outcomes
                 )
                 return
-            if isinstance(event, Event) and call.name == "cuEventElapsedTime" and _refused(event):
+            if isinstance(event, Event) and call.name == "cuEventElapsedTime" and _refused(call, use.argument, event):
                 return
 
 
-def _refused(event: Event) -> bool:
+def _refused(call: Call, argument: int, event: Event) -> bool:
     """Whether the time from this event on is not there anyway: of two events the driver looks at the first before the second."""
-    return event.alive and event.created_by is not None and (not event.timing or event.recorded_by is None)
+    has_time = event.timing and was_recorded(call, argument, event)
+    return event.alive and event.created_by is not None and not has_time

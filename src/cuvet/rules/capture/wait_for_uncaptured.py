@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
+from cuvet.model.naming import was_recorded
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import JOINED, begun
 from cuvet.rules.lifecycle import place
@@ -67,7 +68,9 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.external:
             return
-        if event.captured is None and event.recorded_by is not None:
+        if event.captured is None and was_recorded(call, argument, event):
             message = f"{event.name} was recorded outside the capture of {stream.capture.origin.name}"
-            because = (f"{event.name} was recorded by {place(event.recorded_by)}", begun(stream.capture))
+            record = event.recorded_by
+            by = (f"{event.name} was recorded by {place(record)}",) if record is not None else ()
+            because = (*by, begun(stream.capture))
             yield cls.refused(message, event, stream, argument=argument, because=because, outcomes=(905,))

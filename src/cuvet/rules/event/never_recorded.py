@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
+from cuvet.model.naming import was_recorded
 from cuvet.model.objects import Event
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import CallRule, Violations
@@ -63,5 +64,5 @@ cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
                 continue
             if not event.timing or event.captured is not None:
                 return
-            if event.recorded_by is None and not event.external:
+            if not event.external and not was_recorded(call, argument, event):
                 yield cls.broken(f"{event.name} was never recorded", event, argument=argument, outcomes=(400,))
