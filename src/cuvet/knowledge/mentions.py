@@ -80,7 +80,8 @@ _MESSAGES = {
     "operation not permitted on an event last recorded in a capturing stream": "cudaErrorCapturedEvent",
     "unknown error": "cudaErrorUnknown",
 }
-# What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, shells, and people.
+# What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, PyTorch until 1.5 (THCGeneral.cpp), JAX
+# (jaxlib/gpu/gpu_kernel_helpers.cc), programs with an own table of the driver's errors (cuew), shells, and people.
 _OTHER_MESSAGES = {
     "no kernel image": "cudaErrorNoKernelImageForDevice",
     "unsupported PTX version": "cudaErrorUnsupportedPtxVersion",
@@ -96,6 +97,23 @@ _OTHER_MESSAGES = {
     "internal error - please report this issue to the NCCL developers": "ncclInternalError",
     "remote process exited or there was a network error": "ncclRemoteError",
     "invalid usage (run with NCCL_DEBUG=WARN for details)": "ncclInvalidUsage",
+    "cublas runtime error : library not initialized": "CUBLAS_STATUS_NOT_INITIALIZED",
+    "cublas runtime error : resource allocation failed": "CUBLAS_STATUS_ALLOC_FAILED",
+    "cublas runtime error : an invalid numeric value was used as an argument": "CUBLAS_STATUS_INVALID_VALUE",
+    "cublas runtime error : an absent device architectural feature is required": "CUBLAS_STATUS_ARCH_MISMATCH",
+    "cublas runtime error : an access to GPU memory space failed": "CUBLAS_STATUS_MAPPING_ERROR",
+    "cublas runtime error : the GPU program failed to execute": "CUBLAS_STATUS_EXECUTION_FAILED",
+    "cublas runtime error : an internal operation failed": "CUBLAS_STATUS_INTERNAL_ERROR",
+    "cuSolver has not been initialized": "CUSOLVER_STATUS_NOT_INITIALIZED",
+    "cuSolver allocation failed": "CUSOLVER_STATUS_ALLOC_FAILED",
+    "cuSolver invalid value error": "CUSOLVER_STATUS_INVALID_VALUE",
+    "cuSolver execution failed": "CUSOLVER_STATUS_EXECUTION_FAILED",
+    "cuSolver internal error": "CUSOLVER_STATUS_INTERNAL_ERROR",
+    "launch failed in cu": "CUDA_ERROR_LAUNCH_FAILED",
+    "launch exceeded timeout": "CUDA_ERROR_LAUNCH_TIMEOUT",
+    "launch exceeded resources": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+    "illegal address in cu": "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "invalid value in cu": "CUDA_ERROR_INVALID_VALUE",
     "segmentation fault": "SIGSEGV",
     "segfault": "SIGSEGV",
     "access violation": "SIGSEGV",
