@@ -18,6 +18,7 @@ _STAGES = {
     r"|\.(cuh?|hpp|cc|cpp|h):\d+:\d+: (fatal )?error|#error|make(\[\d+\])?: \*\*\*|failed building wheel"
     r"|ninja: build stopped|nvcc: not found|\bbuilding nvcc|error msb\d+"
     r"|identifier .?\w+.? is undefined|was not declared in this scope|undeclared identifier"
+    r"|has no member|\bis not a member of\b|\berror c\d{4}\b|__host__ function"
     r"|unsupported gnu version|\blnk\d{4}\b|relocation truncated",
     "machine": r"nvidia-smi has failed|\bnvrm:|\bdkms\b|\bmodprobe|\binsmod|kernel module|nvidia\.ko|secure boot|\bnvml\b"
     r"|no devices were found",
