@@ -119,6 +119,15 @@ _OTHER_MESSAGES = {
     "access violation": "SIGSEGV",
     "bus error": "SIGBUS",
 }
+_OF_CUBLAS = {
+    "the library was not initialized": "CUBLAS_STATUS_NOT_INITIALIZED",
+    "the resource allocation failed": "CUBLAS_STATUS_ALLOC_FAILED",
+    "an absent device architectural feature is required": "CUBLAS_STATUS_ARCH_MISMATCH",
+    "the GPU program failed to execute": "CUBLAS_STATUS_EXECUTION_FAILED",
+    "an internal operation failed": "CUBLAS_STATUS_INTERNAL_ERROR",
+    "the requested functionality is not supported": "CUBLAS_STATUS_NOT_SUPPORTED",
+}
+"""What cublasGetStatusString answers; other libraries say the same of themselves."""
 _COMMON = {
     "invalid argument",
     "invalid handle",
@@ -138,13 +147,15 @@ _COMMON = {
     "shared object symbol not found",
 }
 """Messages that others than CUDA print too."""
+_NOT_OF_CUBLAS = re.compile(r"\A(?!.*(cublas|cuda error: (the|an) ))", re.S)
 _OTHERWISE = {
     "unknown error": re.compile(r"unknown error \(\d"),
     "invalid handle": re.compile("unable to load|cannot load symbol"),
     "initialization error": re.compile("nvidia-container-cli"),
+    **dict.fromkeys((message.lower() for message in _OF_CUBLAS), _NOT_OF_CUBLAS),
 }
 """Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), what cuDNN says of a library that it cannot load, and what the
-NVIDIA Container Toolkit says of a driver that it does not find."""
+NVIDIA Container Toolkit says of a driver that it does not find. cublasGetStatusString's are none where cuBLAS is not named."""
 _OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|(?-i:cu[A-Z])", re.I)
 _ORDINARY = (
     "CUDA_ERROR_NOT_READY",
@@ -191,7 +202,7 @@ _CALL = re.compile(rf"\b_*(?!(?:{'|'.join(TITLES)})\b)(?:cu|cuda|{'|'.join(PREFI
 def _messages() -> dict[str, tuple[tuple[str, str], ...]]:
     """First word of messages, in lower case like they, to (message, name)."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for text, name in (_MESSAGES | _OTHER_MESSAGES).items():
+    for text, name in (_MESSAGES | _OTHER_MESSAGES | _OF_CUBLAS).items():
         lower = text.lower()
         found.setdefault(_WORD.findall(lower)[0], []).append((lower, name))
     return {word: tuple(rows) for word, rows in found.items()}
