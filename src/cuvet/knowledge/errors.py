@@ -90,7 +90,7 @@ _UNTIL_10_0 = {
     71: "cudaErrorNotSupported",
 }
 
-INTEGER = r"(-?(?:0x[0-9a-f]{1,16}|\d{1,19}))(?![\w%]|\.\w|\s?(?:[KMG]i?B|bytes|ms|s)\b)"
+INTEGER = r"(-?(?:0x[0-9a-f]{1,16}|\d{1,19}))(?!(?!at\b)[\w%]|\.\w|\s?(?:[KMG]i?B|bytes|ms|s)\b)"
 """A number as people write it: decimal or hexadecimal, and no size, version or percentage."""
 
 

@@ -81,7 +81,7 @@ _MESSAGES = {
     "unknown error": "cudaErrorUnknown",
 }
 # What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, PyTorch until 1.5 (THCGeneral.cpp), JAX
-# (jaxlib/gpu/gpu_kernel_helpers.cc), programs with an own table of the driver's errors (cuew), shells, and people.
+# (jaxlib/gpu/gpu_kernel_helpers.cc), programs with an own table of the driver's errors, shells, and people.
 _OTHER_MESSAGES = {
     "no kernel image": "cudaErrorNoKernelImageForDevice",
     "unsupported PTX version": "cudaErrorUnsupportedPtxVersion",
@@ -109,11 +109,8 @@ _OTHER_MESSAGES = {
     "cuSolver invalid value error": "CUSOLVER_STATUS_INVALID_VALUE",
     "cuSolver execution failed": "CUSOLVER_STATUS_EXECUTION_FAILED",
     "cuSolver internal error": "CUSOLVER_STATUS_INTERNAL_ERROR",
-    "launch failed in cu": "CUDA_ERROR_LAUNCH_FAILED",
     "launch exceeded timeout": "CUDA_ERROR_LAUNCH_TIMEOUT",
     "launch exceeded resources": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-    "illegal address in cu": "CUDA_ERROR_ILLEGAL_ADDRESS",
-    "invalid value in cu": "CUDA_ERROR_INVALID_VALUE",
     "segmentation fault": "SIGSEGV",
     "segfault": "SIGSEGV",
     "access violation": "SIGSEGV",
@@ -128,6 +125,12 @@ _OF_CUBLAS = {
     "the requested functionality is not supported": "CUBLAS_STATUS_NOT_SUPPORTED",
 }
 """What cublasGetStatusString answers; other libraries say the same of themselves."""
+_OF_A_CALL = {
+    "launch failed in cu": "CUDA_ERROR_LAUNCH_FAILED",
+    "illegal address in cu": "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "invalid value in cu": "CUDA_ERROR_INVALID_VALUE",
+}
+"""What Blender says of a function of the driver."""
 _COMMON = {
     "invalid argument",
     "invalid handle",
@@ -148,14 +151,19 @@ _COMMON = {
 }
 """Messages that others than CUDA print too."""
 _NOT_OF_CUBLAS = re.compile(r"\A(?!.*(cublas|cuda error: (the|an) ))", re.S)
+_NOT_OF_A_CALL = re.compile(
+    r"\A(?!.* in cu(?:init|ctx|mem|stream|event|module|launch|device|func|link|graph|tex|array))", re.S
+)
 _OTHERWISE = {
     "unknown error": re.compile(r"unknown error \(\d"),
     "invalid handle": re.compile("unable to load|cannot load symbol"),
     "initialization error": re.compile("nvidia-container-cli"),
     **dict.fromkeys((message.lower() for message in _OF_CUBLAS), _NOT_OF_CUBLAS),
+    **dict.fromkeys(_OF_A_CALL, _NOT_OF_A_CALL),
 }
 """Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), what cuDNN says of a library that it cannot load, and what the
-NVIDIA Container Toolkit says of a driver that it does not find. cublasGetStatusString's are none where cuBLAS is not named."""
+NVIDIA Container Toolkit says of a driver that it does not find. cublasGetStatusString's are none where cuBLAS is not named,
+nor are those of a call where none is."""
 _OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|(?-i:cu[A-Z])", re.I)
 _ORDINARY = (
     "CUDA_ERROR_NOT_READY",
@@ -202,7 +210,7 @@ _CALL = re.compile(rf"\b_*(?!(?:{'|'.join(TITLES)})\b)(?:cu|cuda|{'|'.join(PREFI
 def _messages() -> dict[str, tuple[tuple[str, str], ...]]:
     """First word of messages, in lower case like they, to (message, name)."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for text, name in (_MESSAGES | _OTHER_MESSAGES | _OF_CUBLAS).items():
+    for text, name in (_MESSAGES | _OTHER_MESSAGES | _OF_CUBLAS | _OF_A_CALL).items():
         lower = text.lower()
         found.setdefault(_WORD.findall(lower)[0], []).append((lower, name))
     return {word: tuple(rows) for word, rows in found.items()}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
 LATER = 0.5
-LEAST = 52
+LEAST = 44
 MOST_WORDS = 3
 MOST_CAUSES = 3
 MUCH_LESS = 5
