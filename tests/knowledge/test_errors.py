@@ -152,6 +152,12 @@ def test_messages_are_those_of_the_runtime() -> None:
         ("plugin: cuInit failed : 804", ["CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]),
         ("cuIpcGetMemHandle return value:   1", ["CUDA_ERROR_INVALID_VALUE"]),
         ("CUDNN_STATUS_ALLOC_FAILED", ["CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"]),
+        ("cublas runtime error : library not initialized at THCGeneral.cpp:216", ["CUBLAS_STATUS_NOT_INITIALIZED"]),
+        ("CUDA error: the resource allocation failed", ["CUBLAS_STATUS_ALLOC_FAILED"]),
+        ("gpusolverDnCreate(&handle) failed: cuSolver internal error", ["CUSOLVER_STATUS_INTERNAL_ERROR"]),
+        ("Launch failed in cuCtxSynchronize(), line 1372", ["CUDA_ERROR_LAUNCH_FAILED"]),
+        ("CUDA initialization failure with error 222. Please check", ["CUDA_ERROR_UNSUPPORTED_PTX_VERSION"]),
+        ("CUDA error = 999at main.cu:196", ["CUDA_ERROR_UNKNOWN"]),
     ],
 )
 def test_errors_are_found_in_words(text: str, expected: list[str]) -> None:
@@ -183,6 +189,10 @@ def test_errors_are_found_in_words(text: str, expected: list[str]) -> None:
         "ld.so: plugin.so: shared object initialization failed",
         "sd 2:0:0:0: [sda] Device not ready",
         "pacman: integrity checks failed",
+        "the resource allocation failed",
+        "CUDA: an invalid value in custom field",
+        "the plugin's launch failed in customer mode",
+        "CUDA error in release 12.8",
     ],
 )
 def test_words_that_are_no_error(text: str) -> None:
