@@ -163,6 +163,9 @@ def test_too_little_is_not_known_and_checks_tell(capsys: pytest.CaptureFixture[s
         "invalid value in cursor",
         "ValueError: Expected a 'cpu' device type for generator but found 'mps'",
         "/usr/lib/libfoo.so: file too short",
+        "a.cpp:3:1: error: 'vector' does not name a type",
+        "a.cpp:9:2: error: expected primary-expression before '<' token",
+        'a.cpp(9): error: no suitable constructor exists to convert from "float" to "std::string"',
     ],
 )
 def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +201,12 @@ def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixt
             "host-function-in-device-code",
         ),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_20'", "toolkit-dropped-gpu"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_native'", "cmake-does-not-know-native"),
+        ("a.cpp:3:1: error: '__global__' does not name a type", "cuda-source-compiled-as-cpp"),
+        (
+            'a.cu(9): error: no suitable constructor exists to convert from "float" to "__half"',
+            "function-of-newer-architecture",
+        ),
         ('avx512fintrin.h(9): error: identifier "__builtin_ia32_x" is undefined', "host-compiler-not-supported"),
         ('exec: "nvidia-container-runtime-hook": executable file not found in $PATH', "container-toolkit-missing"),
     ],
