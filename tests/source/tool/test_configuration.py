@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from cuvet import CuvetError
-from cuvet.source.tool.configuration import Configuration, read, release, rules_named
+from cuvet.rules.named import rules_named
+from cuvet.source.tool.configuration import Configuration, read, release
 
 from .conftest import Project
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
+from cuvet.configuration import repository
 from cuvet.printable import valid
 from cuvet.regular import NOT_REGULAR, read_whole
 from cuvet.source import SUFFIXES
@@ -126,12 +127,6 @@ def _patterns(lines: Sequence[str], base: Path | None, what: str) -> _Patterns:
     if wrong is not None:
         raise CuvetError(f"{what}: {wrong!r} is not a pattern as in .gitignore")
     return _Patterns(str((base or Path.cwd()).resolve()), _spec(lines))
-
-
-def repository(start: Path) -> Path | None:
-    """The nearest directory, from ``start`` upwards, that is the root of a git repository."""
-    resolved = start.resolve()
-    return next((each for each in (resolved, *resolved.parents) if (each / ".git").exists()), None)
 
 
 def _add(path: Path, seen: set[tuple[int, int]], found: Found) -> None:

@@ -12,10 +12,12 @@ import msgspec
 
 import cuvet
 from cuvet import CuvetError
+from cuvet.configuration import repository as repository_of
 from cuvet.findings import SEVERITIES, Finding, Severity, Tool
 from cuvet.printable import valid
-from cuvet.rules import rule_called, rule_names
+from cuvet.rules import rule_called
 from cuvet.rules.examples import invalid, sources
+from cuvet.rules.named import rules_named, selected, severities
 from cuvet.source import Options, check_project, link
 from cuvet.source.tool import baseline, changes, configuration, files
 from cuvet.source.tool.cache import Cache
@@ -81,7 +83,7 @@ def plan(request: Request) -> Plan:
     every = (*request.paths, *request.texts)
     project = configuration.read(every)
     start = configuration.common_directory(every)
-    repository = files.repository(start)
+    repository = repository_of(start)
     chosen = request.baseline or project.baseline
     if request.write_baseline and chosen is None:
         raise CuvetError("--write-baseline needs --baseline FILE, or baseline in the configuration")
@@ -91,33 +93,19 @@ def plan(request: Request) -> Plan:
         found=found,
         job=Job(Options(cuda=request.cuda or project.cuda), request.cached),
         processes=request.processes or processors(),
-        selected=_selected(request, project),
+        selected=selected(project.select, project.ignore, request.select, request.ignore),
         baseline=chosen,
         known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
         changes=changes.since(request.diff, repository) if request.diff is not None else None,
-        severities={
-            name: severity
-            for rules, severity in project.severity.items()
-            for name in configuration.rules_named([rules], "severity")
-        },
+        severities=severities(project.severity),
         exempt=[
             (
                 files.named_by(pattern, project.directory, "per-file-ignores"),
-                configuration.rules_named(rules, "per-file-ignores"),
+                rules_named(rules, "per-file-ignores"),
             )
             for pattern, rules in project.per_file_ignores.items()
         ],
     )
-
-
-def _selected(request: Request, project: configuration.Configuration) -> frozenset[str]:
-    """The names of the rules that are wanted. What the command line selects or ignores stands above the configuration."""
-    named = configuration.rules_named
-    every = frozenset(rule_names())
-    selected = (named(project.select, "select") or every) - named(project.ignore, "ignore")
-    if request.select:
-        selected = named(request.select, "--select")
-    return selected - named(request.ignore, "--ignore")
 
 
 def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outcome:

@@ -1,0 +1,179 @@
+"""Where a project configures a command: a table of ``.cuvet.toml`` or ``pyproject.toml``, which somebody else may have written.
+
+A table chooses and names. It cannot start anything, and a file that it names lies in the same repository.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuvet import CuvetError
+from cuvet.findings import SEVERITIES
+from cuvet.printable import valid
+from cuvet.regular import read_whole
+
+FILES: Mapping[str, tuple[str, ...]] = {".cuvet.toml": (), "pyproject.toml": ("tool", "cuvet")}
+"""The files that are looked for, in this order, and the tables in each that the command's lies in."""
+MOST_BYTES = 1 << 20
+"""Of a file with a configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``name`` is that of the table, ``tool.cuvet.run``. Paths in it are relative to the directory of ``file``."""
+
+    file: Path
+    name: str
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{valid(self.file)} [{self.name}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key takes: whether a value is such a thing, and the form of one in words."""
+
+    holds: Callable[[object], bool]
+    form: str
+
+
+def find(start: Path, command: str) -> Table | None:
+    """The command's table of the nearest directory that has one, from ``start`` upwards to the root of the repository.
+
+    CuvetError if a file cannot be read or is not valid TOML.
+    """
+    for directory in (start, *start.parents):
+        for name, above in FILES.items():
+            table = _table(directory / name, (*above, command))
+            if table is not None:
+                return table
+        if (directory / ".git").exists():
+            break
+    return None
+
+
+def of_file(file: Path, command: str) -> Table:
+    """The command's table of a file that the user names. CuvetError if it cannot be read, or has none."""
+    tables = (*FILES.get(file.name, ()), command)
+    if not file.exists():
+        raise CuvetError(f"cannot read {valid(file)}: no such file")
+    table = _table(file, tables)
+    if table is None:
+        raise CuvetError(f"{valid(file)} has no table [{'.'.join(tables)}]")
+    return table
+
+
+def _table(file: Path, tables: tuple[str, ...]) -> Table | None:
+    value: object = read_toml(file, word=tables[1] if len(tables) > 1 else "")
+    for table in tables:
+        value = value.get(table) if isinstance(value, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise CuvetError(f"{valid(file)}: {'.'.join(tables)} is not a table")
+    return Table(file, ".".join(tables), value)
+
+
+def read_toml(file: Path, word: str = "") -> dict[str, Any] | None:
+    """What an ordinary file of at most 1 MiB holds. None if there is no such file, or if ``word`` does not stand in it: then its mistakes
+    are not ours. CuvetError if it cannot be read or is not valid TOML."""
+    try:
+        text = read_whole(file, MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CuvetError(f"cannot read {valid(file)}: {error.strerror}") from None
+    if word.encode() not in text:
+        return None
+    try:
+        return _parsed(text.decode(), file)
+    except UnicodeDecodeError as error:
+        raise CuvetError(f"{valid(file)} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise CuvetError(f"{valid(file)} is nested too deeply") from None
+
+
+def _parsed(text: str, file: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # start: only where there is such a file
+    else:
+        try:
+            import tomli as tomllib  # start: only where there is such a file
+        except ImportError as error:
+            raise CuvetError(f"{valid(file)}: cuvet needs tomli to read it: pip install 'cuvet[check]'") from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CuvetError(f"{valid(file)} is not valid TOML: {error}") from None
+
+
+def check(where: object, values: Mapping[str, object], keys: Mapping[str, Key]) -> None:
+    """CuvetError, which begins with ``where``, for a key that is not known and for a value that its key does not take."""
+    for key, value in values.items():
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(keys)}"
+            raise CuvetError(f"{where}: unknown key {key}; {hint}")
+        if not keys[key].holds(value):
+            raise CuvetError(f"{where}: {key} is {keys[key].form}")
+
+
+def is_word(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def words(example: str) -> Key:
+    """A list of strings."""
+    return Key(is_list, f'a list of strings, as ["{example}"]')
+
+
+def word(example: str) -> Key:
+    """A string."""
+    return Key(is_word, f'a string, as "{example}"')
+
+
+def table(holds: Callable[[object], bool], example: str) -> Key:
+    """A table whose values are all such things."""
+    return Key(
+        lambda value: isinstance(value, dict) and all(map(holds, value.values())),
+        f"a table, with lines as {example}",
+    )
+
+
+OF_RULES: Mapping[str, Key] = {
+    "select": words("stream-*"),
+    "ignore": words("CV201"),
+    "severity": table(lambda value: value in SEVERITIES, '"memory-*" = "note" (or "error", "warning")'),
+}
+"""Keys that every command has which reports findings."""
+
+
+def inside(table: Table, key: str, name: str) -> Path:
+    """A file that the table names: whoever wrote it may not know the user. CuvetError if it is outside of the repository; the option of
+    the command line that is called as the ``key`` can name any."""
+    directory = table.file.parent
+    path = directory / name
+    root = repository(directory) or directory
+    try:
+        is_inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError, ValueError):  # links that lead to themselves, a byte 0
+        is_inside = False
+    if not is_inside:
+        raise CuvetError(f"{table}: {key} {name!r} is outside of {valid(root)}; to use it, name it with --{key}")
+    return path
+
+
+def repository(start: Path) -> Path | None:
+    """The nearest directory, from ``start`` upwards, that is the root of a git repository."""
+    resolved = start.resolve()
+    return next((each for each in (resolved, *resolved.parents) if (each / ".git").exists()), None)
