@@ -108,9 +108,10 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
         except ImportError as error:
             raise CuvetError(f"{valid(file)}: cuvet needs tomli to read it: pip install 'cuvet[check]'") from error
     try:
-        return tomllib.loads(text)
+        values: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CuvetError(f"{valid(file)} is not valid TOML: {error}") from None
+    return values
 
 
 def check(where: object, values: Mapping[str, object], keys: Mapping[str, Key]) -> None:

@@ -198,6 +198,22 @@ class UnexplainedFailure(msgspec.Struct, frozen=True, kw_only=True):
     """The likeliest first; none for calls of libraries, nor beside a ``reason``."""
 
 
+class Suppression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Findings of a rule that a user does not want to be told of: those with a frame, on any of their stacks, that has the function, the
+    file and the module. Each is a pattern as of a shell, ``*`` for any text; None is every one."""
+
+    rule: str
+    """Name, code, or a pattern of them."""
+    function: str | None = None
+    file: str | None = None
+    """Of the whole path, or of its last parts: ``pool.cu``, ``src/*.cu``."""
+    module: str | None = None
+    """Likewise, of the executable or library."""
+    reason: str
+    source: str = ""
+    """Where it is written."""
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     exit_code: int | None = None
@@ -229,4 +245,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen and could not be judged, one sentence each."""
     hints: tuple[str, ...] = ()
     """What would make the next report of this program better, one sentence each."""
+    configuration: str | None = None
+    """File and table that chose the findings, if there is one."""
+    unused_suppressions: tuple[Suppression, ...] = ()
+    """Those that no finding had, though their rules were asked for."""
     stats: dict[str, int] = {}

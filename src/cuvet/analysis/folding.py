@@ -162,9 +162,12 @@ def cause_of(violation: Violation) -> Fold | None:
     return min(fitting, key=lambda fold: SEVERITIES.index(fold.finding.severity), default=None)
 
 
-def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program."""
-    return _summed(findings, _like, "repeats", "processes")
+def folded(
+    findings: Iterable[Finding], ignored: Callable[[Finding], bool] = lambda finding: False
+) -> tuple[Finding, ...]:
+    """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program. ``ignored``:
+    as of ``Findings``."""
+    return _summed(findings, lambda finding: (_like(finding), ignored(finding)), "repeats", "processes")
 
 
 def _like(finding: Finding) -> object:

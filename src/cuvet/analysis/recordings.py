@@ -137,7 +137,7 @@ def analyze(
     return msgspec.structs.replace(
         reports[0],
         program=next((each for each in programs if each.signal is not None or each.exit_code), programs[0]),
-        findings=folded(finding for report in reports for finding in report.findings),
+        findings=folded((finding for report in reports for finding in report.findings), ignored),
         unexplained=folded_failures(failure for report in reports for failure in report.unexplained),
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuvet import CuvetError, arguments, reports
 from cuvet.numeric import import_numpy
-from cuvet.reports import verdict
+from cuvet.reports import choice, verdict
 
 NAME = "analyze"
 HELP = "Make the report again from recordings of `cuvet run`, made here or elsewhere."
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show lines of sources below DIR only; may be repeated (default: any source for a recording in ~/.local/state/cuvet,"
         " sources below the working directory for one from elsewhere)",
     )
+    choice.add_arguments(parser)
     verdict.add_arguments(parser)
     reports.add_arguments(parser, NAME)
     reports.add_contents(parser)
@@ -40,13 +41,17 @@ def run(args: argparse.Namespace) -> int:
     import_numpy()
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
-    from cuvet.reports.ignored import is_ignored, without_ignored
 
+    chosen = choice.of(args)
     with _sources(args):
         with shown(args.directories):
-            report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=is_ignored)
-        report = without_ignored(report)
+            report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
+        report = chosen.of(report)
         reports.write(reports.of_run(report, verbose=args.verbose), args)
+    if args.write_suppressions:
+        from cuvet.reports import suppressions
+
+        suppressions.write(args.write_suppressions, report.findings)
     return verdict.exit_code(args, report) or 0
 
 

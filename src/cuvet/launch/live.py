@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cuvet.launch.bound import Bound
 from cuvet.launch.environment import SHIM, users_own
 from cuvet.numeric import import_numpy
-from cuvet.reports.ignored import is_ignored
+from cuvet.reports.choice import Choice
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,7 @@ _NICENESS_BESIDE_DEVICE = 19
 class Live:
     """A thread that polls the recording until ``stop``. The program is ``pid``, of ``argv``, and began at ``started_ns`` of the Unix epoch.
     ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on. ``bound``: what recordings may take on disk.
+    ``choice``: which findings are told.
     ``emulated``: the program uses the emulated device.
 
     What analyses is imported when a process has made a recording, and by this thread, which leaves the cores to the program.
@@ -42,11 +43,13 @@ class Live:
         started_ns: int,
         color: str | None,
         bound: Bound,
+        choice: Choice,
         *,
         emulated: bool,
     ) -> None:
         self._directory = directory
         self._bound = bound
+        self._choice = choice
         self._pid = pid
         self._argv = argv
         self._started_ns = started_ns
@@ -92,16 +95,19 @@ class Live:
             from cuvet.analysis import Analysis  # start: only for programs that call CUDA
             from cuvet.recording.generated_code import Run  # start: only for programs that call CUDA
 
-            self._analysis = Analysis(self._directory, Run(self._started_ns, self._argv), is_ignored)
+            self._analysis = Analysis(self._directory, Run(self._started_ns, self._argv), self._choice.hides)
         return self._analysis
 
     def _tell(self, findings: list[Finding]) -> None:
+        color = self._color
+        if color is None:
+            return
         try:
-            for finding in findings:
-                if finding.severity == "error" and self._color is not None and not is_ignored(finding):
+            for finding in filter(None, map(self._choice.told, findings)):
+                if finding.severity == "error":
                     from cuvet.reports import terminal  # start: only for findings
 
-                    self._console = self._console or terminal.console(sys.stderr, self._color)
+                    self._console = self._console or terminal.console(sys.stderr, color)
                     self._console.print(terminal.concise(finding), soft_wrap=True)
         except OSError:  # a full disk, or a pipe that nobody reads
             self._color = None

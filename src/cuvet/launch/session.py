@@ -27,8 +27,8 @@ from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
 from cuvet.meta import Meta
 from cuvet.printable import printable, valid
-from cuvet.reports import verdict
-from cuvet.reports.ignored import without_ignored
+from cuvet.reports import choice, verdict
+from cuvet.reports.choice import Choice
 
 if TYPE_CHECKING:
     import subprocess
@@ -52,12 +52,15 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
     if args.output:
         args.output = names.expanded(args.output, "--output", os.environ)
         _require_writable(args.output)
+    if args.write_suppressions:
+        args.write_suppressions = names.expanded(args.write_suppressions, "--write-suppressions", os.environ)
+    chosen = choice.of(args)
     args.protect = args.protect or _protection(os.environ)
     environment.require_shim()
     own = environment.users_own(os.environ)
     try:
         executable = program.find(argv[0], own.get("PATH"))
-        return _run(args, asked, argv, executable, own)
+        return _run(args, chosen, asked, argv, executable, own)
     except program.CannotStart as error:
         print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return error.code
@@ -88,6 +91,7 @@ def _require_writable(output: Path) -> None:
 
 def _run(
     args: argparse.Namespace,
+    chosen: Choice,
     asked: subprocess.Popen[bytes] | None,
     argv: list[str],
     executable: program.Executable,
@@ -135,7 +139,7 @@ def _run(
         child = Child(executable.path, argv, variables)
         bound = Bound(args.bound)
         color = args.color if _tells_live(args) else None
-        live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, emulated=emulated)
+        live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, chosen, emulated=emulated)
         try:
             ending = child.wait()
         finally:
@@ -152,7 +156,7 @@ def _run(
         notes.append(_keep_cudnn_log(analysis, own, started_ns))
         notes += _keep_core_dumps(analysis, own, started_ns)
     meta = msgspec.structs.replace(meta, notes=(*meta.notes, *filter(None, notes)))
-    return _report(args, directory, analysis, meta, ending)
+    return _report(args, chosen, directory, analysis, meta, ending)
 
 
 def _driver_log(directory: Path) -> Path:
@@ -240,16 +244,23 @@ def _with_machine(
     return msgspec.structs.replace(meta, machine=causes)
 
 
-def _report(args: argparse.Namespace, directory: Path, analysis: Analysis | None, meta: Meta, ending: Ending) -> int:
+def _report(
+    args: argparse.Namespace,
+    chosen: Choice,
+    directory: Path,
+    analysis: Analysis | None,
+    meta: Meta,
+    ending: Ending,
+) -> int:
     refusal = unsupported.sentence(directory)
     if refusal:
         _tell(f"cuvet: {refusal}")
         return MISUSE
     if analysis is None:
-        report = _without_calls(args, meta)
+        report = chosen.of(_without_calls(args, meta))
     else:
         with progress.shown([directory]):
-            report = without_ignored(analysis.report(meta, leaks=args.leaks, memory=args.memory))
+            report = chosen.of(analysis.report(meta, leaks=args.leaks, memory=args.memory))
         _keep_names(analysis)
     recording = str(directory)
     try:
@@ -259,8 +270,20 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis | None
         _tell(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}")
     except BrokenPipeError:  # nobody reads it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    _write_suppressions(args.write_suppressions, report)
     code = verdict.exit_code(args, report)
     return ending.code if code is None else code
+
+
+def _write_suppressions(file: Path | None, report: Report) -> None:
+    if file is None:
+        return
+    from cuvet.reports import suppressions  # start: only with --write-suppressions
+
+    try:
+        suppressions.write(file, report.findings)
+    except CuvetError as error:
+        _tell(f"cuvet: {error}")
 
 
 def _without_calls(args: argparse.Namespace, meta: Meta) -> Report:

@@ -20,8 +20,10 @@ FORMATS = {
     "terminal": _ALL,
     "json": _ALL,
     "sarif": ("run", "analyze", "check"),
-    "concise": ("check",),
-    "github": ("check",),
+    "concise": ("run", "analyze", "check"),
+    "github": ("run", "analyze", "check"),
+    "junit": ("run", "analyze"),
+    "markdown": ("run", "analyze"),
 }
 """Each format with the commands that have it: a module of that name in ``reports/formats``."""
 

@@ -12,7 +12,7 @@ from cuvet.findings import Finding, Frame, Step
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
-from cuvet.reports.summary import severities
+from cuvet.reports.summary import hidden, severities
 from cuvet.reports.terminal import STYLES, console, headline, labelled, line, show
 from cuvet.sizes import counted
 from cuvet.source import NotChecked
@@ -28,12 +28,6 @@ MOST_ALIKE = 20
 """Findings of one rule in one file that are shown; clang, too, stops after so many errors."""
 _MOST_UNCHECKED = 5
 """Reasons why something was not checked that are told one by one."""
-_HIDDEN = {
-    "ignored": "ignored by comments",
-    "configured": "ignored by the configuration",
-    "baseline": "in the baseline",
-    "unchanged": "not on lines that were changed",
-}
 
 
 def document(report: CheckReport, *, stats: bool = False) -> Document:
@@ -48,7 +42,7 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
     shown, more = first_of_each(report.findings)
     for finding in shown:
         if concise:
-            show(output, _in_a_line(finding.severity, place(finding), headline(finding)))
+            show(output, in_a_line(place(finding), headline(finding)))
         else:
             _finding(finding, output, known=finding.rule not in explained)
             explained.add(finding.rule)
@@ -74,7 +68,7 @@ def count(report: CheckReport, output: Console) -> None:
 
 def _about_the_run(report: CheckReport, output: Console) -> None:
     for ignore in report.unused_ignores:
-        show(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
+        show(output, in_a_line(frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
     for unread in report.unread:
         show(output, Text("error", STYLES["error"]).append(f": {printable(f'{unread.file}: {unread.why}')}", "default"))
     for sentence in _not_checked(report):
@@ -101,14 +95,14 @@ def frame_of(ignore: Ignore) -> Frame:
     return Frame(function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column)
 
 
-def _in_a_line(severity: str, frame: Frame, text: Text) -> Text:
+def in_a_line(frame: Frame, text: Text) -> Text:
     """As compilers write it, so that editors find the place."""
     return Text(f"{_position(frame)}: ", style=_PLACE).append_text(text)
 
 
 def _position(frame: Frame) -> str:
     """``src/a.cu:41:7``."""
-    parts = (printable(frame.file or "?"), frame.line, frame.column)
+    parts = (printable(frame.file or frame.module or "?"), frame.line, frame.column)
     return ":".join(str(part) for part in parts if part is not None)
 
 
@@ -208,8 +202,7 @@ def _totals(report: CheckReport) -> Text:
     functions = report.stats.get("functions", 0)
     text = f"{', '.join(parts)} in {counted(report.stats.get('files', 0), 'file')}"
     text += f" ({counted(functions, 'function')} with CUDA)"
-    hidden = [f"{count:,} {_HIDDEN[name]}" for name, count in report.hidden.items()]
-    text += f"; not shown: {', '.join(hidden)}" if hidden else ""
+    text += hidden(report.hidden)
     if fixed := report.stats.get("fixed"):
         text += f"; {counted(fixed, 'fix', 'fixes')} made"
     return Text(text, style="bold" if parts[0].startswith("0 ") else "bold red")

@@ -5,17 +5,28 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from cuvet.findings import SEVERITIES, Finding, Program, Report
+from cuvet.findings import SEVERITIES, Finding, Program, Report, Suppression
 from cuvet.printable import printable
 from cuvet.signals import signal_name
 from cuvet.sizes import counted, plural
 
 MANY_BYTES = 1 << 30
 """Recordings that take less are not worth a line."""
+HIDDEN = {
+    "ignored": "ignored by comments",
+    "configured": "ignored by the configuration",
+    "unselected": "of rules that are not selected",
+    "suppressed": "suppressed",
+    "baseline": "in the baseline",
+    "unchanged": "not on lines that were changed",
+}
+"""Why findings are not shown."""
+_MOST_UNUSED = 5
+"""Suppressions without a finding that are told one by one."""
 _COUNTED = ("context", "stream", "event", "thread", "process")
 _STYLED_BY = ("FORCE_COLOR", "TTY_COMPATIBLE")
 """Variables for which rich takes a file for a terminal."""
@@ -56,6 +67,8 @@ def lines(
         yield ("not checked: ", "bold yellow"), (printable(sentence), "default not bold")
     for sentence in report.hints:
         yield ("hint: ", "bold green"), (printable(sentence), "default not bold")
+    for sentence in about_choice(report):
+        yield ("note: ", "bold cyan"), (printable(sentence), "default not bold")
     if report.stats.get("calls"):
         yield ((f"device: {device(report.program)}", ""),)
     if elsewhere:
@@ -86,9 +99,30 @@ def totals(report: Report) -> Pieces:
     text = f"{', '.join(parts)} in {counted(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
     if calls == 0:
         text = "the program made no CUDA call that cuvet could see"
-    if ignored := report.stats.get("ignored"):
-        text += f"; not shown: {ignored:,} ignored by comments"
+    text += hidden({name: report.stats.get(name, 0) for name in HIDDEN})
     return ((text, "bold" if parts[0].startswith("0 ") else "bold red"),)
+
+
+def hidden(counts: Mapping[str, int]) -> str:
+    """``; not shown: 2 ignored by comments, 1 in the baseline``, or nothing."""
+    parts = [f"{count:,} {HIDDEN[name]}" for name, count in counts.items() if count]
+    return f"; not shown: {', '.join(parts)}" if parts else ""
+
+
+def about_choice(report: Report) -> Iterator[str]:
+    """The suppressions that no finding had, a sentence each, and the configuration that chose the findings."""
+    unused = report.unused_suppressions
+    for each in unused[:_MOST_UNUSED]:
+        named = ", ".join(f"{what} {name}" for what, name in _patterns(each) if name is not None)
+        yield f"{each.source or 'suppression'}: no finding of {each.rule}{' in ' if named else ''}{named}"
+    if len(unused) > _MOST_UNUSED:
+        yield f"{len(unused) - _MOST_UNUSED:,} more suppressions without a finding; --format json lists them"
+    if report.configuration:
+        yield f"findings were chosen by {report.configuration} (--config off: by none)"
+
+
+def _patterns(suppression: Suppression) -> tuple[tuple[str, str | None], ...]:
+    return ("function", suppression.function), ("file", suppression.file), ("module", suppression.module)
 
 
 def severities(findings: Iterable[Finding]) -> list[str]:

@@ -4,6 +4,7 @@ Different labels mark what was seen (sites, result), what was inferred (because)
 advised (help).
 """
 
+import io
 import re
 import textwrap
 from collections import Counter
@@ -51,7 +52,7 @@ _MAKES = (
     ("Get", "handed out", frozenset(kind.noun for kind in Kind if kind is not Kind.CONTEXT)),
 )
 """Words for what a call did to objects of these kinds, by a part of its name: a program's first call also creates the context."""
-_CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
+CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
 
 
@@ -126,6 +127,13 @@ def render_finding(finding: Finding, program: Program, console: Console, evidenc
         labelled(label, text, console)
 
 
+def text_of(finding: Finding, program: Program) -> str:
+    """A finding as people read it, without colours: printable lines."""
+    out = io.StringIO()
+    render_finding(finding, program, console(out, "never"), fitting(finding))
+    return out.getvalue()
+
+
 def _left_out(findings: Sequence[Finding], shown: Sequence[Finding]) -> list[Text]:
     """A line for each rule with findings that are not shown."""
     count = Counter(finding.rule for finding in findings)
@@ -191,6 +199,11 @@ def sentence(finding: Finding) -> str:
     return finding.message if finding.message.startswith(finding.api) else f"{finding.api}: {finding.message}"
 
 
+def users_frame(finding: Finding) -> Frame | None:
+    """The innermost frame of the user's own code; None without a stack."""
+    return next(iter(located(finding.site)), None)
+
+
 def concise(finding: Finding) -> Text:
     """A finding in one line: the headline and where."""
     place = place_of(located(finding.site))
@@ -248,7 +261,7 @@ def place_of(frames: list[Frame]) -> str:
         return ""
     frame = frames[0]
     where = f"{_short(frame.file)}:{frame.line}" if frame.file else _short(frame.module or "")
-    function = _CLONE.sub("", frame.function)
+    function = CLONE.sub("", frame.function)
     return printable(f"{where} in {function}" if where else function)
 
 

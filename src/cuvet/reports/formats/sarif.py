@@ -6,7 +6,6 @@ flow, one of a running program its stacks. Section numbers are those of the stan
 
 import os
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from cuvet.findings import Finding, Frame, Report, Site, Tool
 from cuvet.reports import Document, unexplained
 from cuvet.reports.check import frame_of
 from cuvet.reports.formats import json
+from cuvet.reports.identity import fingerprint
 from cuvet.reports.pages import page
 from cuvet.reports.terminal import located, result, sentence
 from cuvet.rules import rule_called
@@ -30,8 +30,6 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 FINGERPRINT = "cuvet/v1"
 UNUSED_IGNORE = "unused-ignore"
 _ROOT = "%SRCROOT%"
-_MOST_FRAMES = 3
-"""Of a stack that tell a running program's finding from others."""
 
 
 def write(document: Document, out: TextIO, color: str) -> None:
@@ -120,14 +118,14 @@ def _descriptor(rule: type[Rule]) -> Json:
     }
 
 
-def _result(finding: Finding, rules: Sequence[type[Rule]], text: str, fingerprint: str) -> Json:
+def _result(finding: Finding, rules: Sequence[type[Rule]], text: str, known_by: str) -> Json:
     known = [number for number, rule in enumerate(rules) if rule.name == finding.name]
     return {
         "ruleId": finding.rule,
         **({"ruleIndex": known[0]} if known else {}),
         "level": finding.severity,
         "message": {"text": "\n".join((text, *finding.because))},
-        "partialFingerprints": {FINGERPRINT: fingerprint},
+        "partialFingerprints": {FINGERPRINT: known_by},
     }
 
 
@@ -149,24 +147,16 @@ def _observed(finding: Finding, report: Report, rules: Sequence[type[Rule]], roo
     stack = [_stack_frame(frame, finding.site, root) for frame in finding.site.frames]
     return {
         **_result(
-            finding, rules, f"{sentence(finding)}\n{result(finding, report.program)}", _observed_at(finding, root)
+            finding,
+            rules,
+            f"{sentence(finding)}\n{result(finding, report.program)}",
+            fingerprint(finding.name, finding.api, finding.site, root),
         ),
         "locations": [_location(frames[0], root)] if frames and frames[0].file and frames[0].line else [],
         **_related(finding, root),
         **({"stacks": [{"frames": stack}]} if stack else {}),
         "occurrenceCount": finding.repeats,
     }
-
-
-def _observed_at(finding: Finding, root: Path) -> str:
-    """A fingerprint of the rule, the call and the functions that made it, without lines."""
-    frames = located(finding.site)[:_MOST_FRAMES]
-    parts = (
-        finding.name,
-        finding.api,
-        *(f"{relative(f.file, root) if f.file else f.module} {f.function}" for f in frames),
-    )
-    return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
 def _stack_frame(frame: Frame, site: Site, root: Path) -> Json:

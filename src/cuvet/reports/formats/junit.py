@@ -1,0 +1,84 @@
+"""Findings as JUnit XML, which CI servers show as tests: the program is one, and each finding another.
+
+A finding of severity error is a test that failed, any other one that was skipped. It is valid by the schemas of Ant's tasks
+(windyroad/JUnit-Schema, ``JUnit.xsd``) and of Jenkins (jenkinsci/xunit-plugin, ``junit-10.xsd``).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import TextIO
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from cuvet.findings import Finding, Program, Report
+from cuvet.printable import printable
+from cuvet.reports import Document, summary
+from cuvet.reports.terminal import place_of, sentence, text_of, users_frame
+from cuvet.signals import signal_name
+
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def write(document: Document, out: TextIO, color: str) -> None:
+    """The report of a run. XML has no ``color``."""
+    if isinstance(document.content, Report):
+        out.write(text(document.content, datetime.now(timezone.utc)))
+
+
+def text(report: Report, now: datetime) -> str:
+    """The document. The schema of Ant's tasks asks for a time: ``now``, in UTC."""
+    cases = [_of_program(report.program), *_of_findings(report)]
+    counts = {name: sum(case.find(outcome) is not None for case in cases) for name, outcome in _COUNTED.items()}
+    numbers = {"tests": len(cases), **counts}
+    suites = Element("testsuites")
+    suite = SubElement(
+        suites,
+        "testsuite",
+        {"id": "0", "name": "cuvet", "package": "cuvet", "hostname": "localhost", "time": "0"}
+        | {"timestamp": now.strftime("%Y-%m-%dT%H:%M:%S")}
+        | {name: str(number) for name, number in numbers.items()},
+    )
+    SubElement(suite, "properties")
+    suite.extend(cases)
+    SubElement(suite, "system-out").text = "\n".join(_summary(report)) + "\n"
+    SubElement(suite, "system-err")
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _of_program(program: Program) -> Element:
+    case = _case("cuvet", "program")
+    if program.signal is not None:
+        name = signal_name(program.signal)
+        SubElement(case, "error", {"type": name, "message": f"the program died of {name}"})
+    elif program.exit_code:
+        SubElement(case, "failure", {"type": "exit code", "message": f"the program's exit code is {program.exit_code}"})
+    return case
+
+
+def _of_findings(report: Report) -> Iterator[Element]:
+    """Each has a name of its own, by which servers compare two runs."""
+    seen: Counter[str] = Counter()
+    for finding in report.findings:
+        name = _name(finding)
+        seen[name] += 1
+        case = _case(f"cuvet.{finding.rule}", name if seen[name] == 1 else f"{name} ({seen[name]})")
+        about = {"type": f"{finding.rule} {finding.name}", "message": printable(sentence(finding))}
+        outcome = "failure" if finding.severity == "error" else "skipped"
+        SubElement(case, outcome, about).text = text_of(finding, report.program)
+        yield case
+
+
+def _name(finding: Finding) -> str:
+    frame = users_frame(finding)
+    return f"{finding.name} at {place_of([frame])}" if frame else finding.name
+
+
+def _case(classname: str, name: str) -> Element:
+    return Element("testcase", {"classname": classname, "name": name, "time": "0"})
+
+
+def _summary(report: Report) -> Iterator[str]:
+    for pieces in summary.lines(report, None, 0):
+        yield printable("".join(words for words, _ in pieces))
