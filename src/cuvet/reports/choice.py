@@ -119,9 +119,17 @@ class Choice:
             return finding
         return msgspec.structs.replace(
             finding,
-            severity=self.severities.get(finding.name, finding.severity),
+            severity=self._severity(finding),
             consequences=tuple(map(self._as_severe, finding.consequences)),
         )
+
+    def _severity(self, finding: Finding) -> Severity:
+        """A note about a call whose status is an answer stays one, though its rule has another severity."""
+        from cuvet.rules import rule_called  # start: only where a rule has another severity
+
+        rule = rule_called(finding.name)
+        is_lowered = rule is not None and finding.severity == "note" != rule.severity
+        return finding.severity if is_lowered else self.severities.get(finding.name, finding.severity)
 
 
 def of(args: argparse.Namespace) -> Choice:

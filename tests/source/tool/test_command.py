@@ -15,6 +15,7 @@ import pytest
 
 from cuvet.source import SUFFIXES
 
+from ...action import run_step
 from .conftest import CORRECT, MISTAKE, Done, Project
 
 Check = Callable[..., Done]
@@ -268,18 +269,9 @@ def test_the_hook_takes_the_files_that_the_check_reads() -> None:
 
 
 def test_the_action_checks_what_it_is_told(project: Project, tmp_path: Path) -> None:
-    """The last step of ``action.yml``, as a runner executes it."""
-    action = (ROOT / "action.yml").read_text()
-    script = "\n".join(line.strip() for line in action.rsplit("run: |\n", 1)[1].splitlines())
-    home = tmp_path / "runner/cuvet/bin"
-    home.mkdir(parents=True)
-    program = home / "cuvet"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cuvet "$@"\n')
-    program.chmod(0o755)
     project.write({"a.cu": MISTAKE, "b/c.cu": CORRECT})
-    environment = {"RUNNER_TEMP": str(tmp_path / "runner"), "CHECKED_PATHS": "a.cu b\n", "SARIF_FILE": "out.sarif"}
-    given = {**os.environ, **environment, "CHECK_ARGS": "--ignore event-*\n--jobs 1"}
-    done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=given, capture_output=True, text=True)
+    given = {"CHECKED_PATHS": "a.cu b\n", "SARIF_FILE": "out.sarif", "CHECK_ARGS": "--ignore event-*\n--jobs 1"}
+    done = run_step("Check", tmp_path / "runner", {**os.environ, **given})
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("::error file=a.cu,line=5,")
     assert json.loads(project.read("out.sarif"))["runs"][0]["results"]
