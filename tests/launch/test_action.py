@@ -23,7 +23,7 @@ def test_a_finding_is_in_the_log_and_in_the_summary_and_fails_the_step(cuvet, ru
     command = f"{runtime_program('mistakes')} stale-stream"
     done = run_step("Run", cuvet.tmp_path / "runner", given(cuvet, command, SARIF_FILE=str(log)))
     assert done.returncode == 1, done.stderr
-    first, *annotations = done.stdout.splitlines()
+    first, _, *annotations = done.stdout.splitlines()
     assert first == "begins"
     assert re.match(r"::error .*title=CV201 stream-use-after-destroy::", annotations[0])
     summary = (cuvet.tmp_path / "summary.md").read_text()

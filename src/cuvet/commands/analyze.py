@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuvet import CuvetError, arguments, reports
 from cuvet.numeric import import_numpy
-from cuvet.reports import choice, verdict
+from cuvet.reports import verdict
 
 NAME = "analyze"
 HELP = "Make the report again from recordings of `cuvet run`, made here or elsewhere."
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show lines of sources below DIR only; may be repeated (default: any source for a recording in ~/.local/state/cuvet,"
         " sources below the working directory for one from elsewhere)",
     )
-    choice.add_arguments(parser)
+    reports.add_choice(parser)
     verdict.add_arguments(parser)
     reports.add_arguments(parser, NAME)
     reports.add_contents(parser)
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     import_numpy()
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
+    from cuvet.reports import choice
 
     chosen = choice.of(args)
     with _sources(args):

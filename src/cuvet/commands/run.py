@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuvet import arguments, reports
 from cuvet.launch.environment import PROTECTION
-from cuvet.reports import choice, verdict
+from cuvet.reports import verdict
 from cuvet.sizes import bytes_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep the program's arguments (for example a password) out of the recording and all reports",
     )
-    choice.add_arguments(parser)
+    reports.add_choice(parser)
     verdict.add_arguments(parser)
     parser.add_argument(
         "--emulate-crashes",

@@ -55,6 +55,44 @@ def add_contents(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which ``choice`` chooses the findings of a program."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE|off",
+        type=path,
+        help="read [tool.cuvet.run] or [run] of FILE, or of none (default: the nearest .cuvet.toml or pyproject.toml that has it)",
+    )
+    parser.add_argument(
+        "--select",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="report these rules only: name, code, or a pattern such as 'stream-*'",
+    )
+    parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
+    parser.add_argument(
+        "--suppressions",
+        metavar="FILE",
+        type=path,
+        action="append",
+        default=[],
+        help="leave out the findings that FILE names by rule, function, file or module; may be repeated",
+    )
+    parser.add_argument(
+        "--write-suppressions",
+        metavar="FILE",
+        type=path,
+        help="write a new FILE that names all findings of this report",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="DIR|JSON",
+        type=path,
+        help="leave out the findings of an earlier recording, or of its report in JSON",
+    )
+
+
 def write(document: Document, args: argparse.Namespace, file: TextIO | None = None) -> None:
     """Write it as the options of ``add_arguments`` say: to ``--output``, else to ``file`` (stdout if None).
 

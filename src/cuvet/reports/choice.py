@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cuvet import configuration
-from cuvet.arguments import path
 from cuvet.configuration import Key, Table
 from cuvet.reports.ignored import is_ignored, without_ignored
 from cuvet.reports.verdict import LEAST
@@ -25,43 +24,6 @@ OFF = Path("off")
 _SUPPRESSIONS = (
     'a list of names of files and of tables, as [{rule = "CV201", function = "drain", reason = "why it stays"}]'
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--config",
-        metavar="FILE|off",
-        type=path,
-        help="read [tool.cuvet.run] or [run] of FILE, or of none (default: the nearest .cuvet.toml or pyproject.toml that has it)",
-    )
-    parser.add_argument(
-        "--select",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help="report these rules only: name, code, or a pattern such as 'stream-*'",
-    )
-    parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
-    parser.add_argument(
-        "--suppressions",
-        metavar="FILE",
-        type=path,
-        action="append",
-        default=[],
-        help="leave out the findings that FILE names by rule, function, file or module; may be repeated",
-    )
-    parser.add_argument(
-        "--write-suppressions",
-        metavar="FILE",
-        type=path,
-        help="write a new FILE that names all findings of this report",
-    )
-    parser.add_argument(
-        "--baseline",
-        metavar="DIR|JSON",
-        type=path,
-        help="leave out the findings of an earlier recording, or of its report in JSON",
-    )
 
 
 @dataclass
@@ -133,7 +95,7 @@ class Choice:
 
 
 def of(args: argparse.Namespace) -> Choice:
-    """What the options of ``add_arguments`` choose, above the configuration of the working directory.
+    """What the options of ``reports.add_choice`` choose, above the configuration of the working directory.
 
     ``args.fail_on`` is what the configuration says, if no option does. CuvetError for what cannot be read or is not understood.
     """
