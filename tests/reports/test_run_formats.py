@@ -124,7 +124,7 @@ ATTRIBUTES = {
     "testcase": {"name", "classname", "time"},
     "failure": {"type", "message"},
     "error": {"type", "message"},
-    "skipped": {"type", "message"},
+    "skipped": {"message"},
     "system-out": set(),
     "system-err": set(),
 }

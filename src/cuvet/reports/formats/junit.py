@@ -64,9 +64,12 @@ def _of_findings(report: Report) -> Iterator[Element]:
         name = _name(finding)
         seen[name] += 1
         case = _case(f"cuvet.{finding.rule}", name if seen[name] == 1 else f"{name} ({seen[name]})")
-        about = {"type": f"{finding.rule} {finding.name}", "message": printable(sentence(finding))}
-        outcome = "failure" if finding.severity == "error" else "skipped"
-        SubElement(case, outcome, about).text = text_of(finding, report.program)
+        about = {"message": printable(sentence(finding))}
+        if finding.severity == "error":
+            outcome = SubElement(case, "failure", {"type": f"{finding.rule} {finding.name}", **about})
+        else:
+            outcome = SubElement(case, "skipped", about)
+        outcome.text = text_of(finding, report.program)
         yield case
 
 
