@@ -15,9 +15,11 @@ EPILOG = """examples:
   cuvet analyze --format json --output report.json DIR
   cuvet analyze --source-root ~/src/project DIR
   cuvet analyze --fail-on error rec.*           recordings of several processes, one report
+  cuvet analyze --format markdown --output comment.md DIR
+  cuvet analyze --baseline OLD DIR              only what is not in the recording OLD
 
 exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
-2 there is no recording, the report cannot be written, or a mistake in the use of cuvet
+2 there is no recording, the report cannot be written, or a mistake in the use of cuvet or in its configuration
 """
 
 

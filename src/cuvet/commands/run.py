@@ -29,11 +29,15 @@ EPILOG = """examples:
   cuvet run --narrow -- ./program                               names the launch that a fault comes from
   cuvet run --fail-on warning --require-cuda -- make test       for CI
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
+  cuvet run --fail-on error --format junit --output cuvet.xml -- make test
+  cuvet run --write-suppressions known.toml -- make test        then report only what is new:
+  cuvet run --suppressions known.toml --fail-on error -- make test
+  cuvet run --baseline report.json --fail-on error -- make test
   mpirun -n 4 cuvet run --trace rec.%r --output report.%r -- ./program
 
 exit codes: the program's own, or 128 + N if signal N ended it, unless one of these applies:
   1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
-  2 a mistake in the use of cuvet, or a program that cannot work on the emulated device (one line says why);
+  2 a mistake in the use of cuvet or in its configuration, or a program that cannot work on the emulated device (one line says why);
   86 --protect=abort ended the program at a call that would have killed it;
   126 the program cannot be executed; 127 it was not found
 a report that cannot be written when the program has ended leaves its exit code: one line says so
@@ -42,7 +46,8 @@ in --trace and --output: %p is the process id of cuvet, %r the rank (the first t
 OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID), %h the name of the host, %q{NAME} an environment variable,
 %% a percent sign
 
-a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers suppresses a finding
+a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers suppresses a finding;
+[tool.cuvet.run] of pyproject.toml or [run] of .cuvet.toml has select, ignore, severity, fail-on and suppressions
 """
 
 
