@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ FILES: Mapping[str, tuple[str, ...]] = {".cuvet.toml": (), "pyproject.toml": ("t
 """The files that are looked for, in this order, and the tables in each that the command's lies in."""
 MOST_BYTES = 1 << 20
 """Of a file with a configuration."""
+_MOST_DOTS = 500
+"""Of a line: the time that Python's parser takes for a key grows with the square of its parts, and a key of a megabyte takes minutes."""
+_MOST_ENTRIES, _MOST_CHARACTERS = 5000, 1000
+"""Of the value of a key: words and patterns, each of which is compared with all rules or files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +96,24 @@ def read_toml(file: Path, word: str = "") -> dict[str, Any] | None:
         raise CuvetError(f"cannot read {valid(file)}: {error.strerror}") from None
     if word.encode() not in text:
         return None
+    if number := next((n for n, line in enumerate(text.split(b"\n"), 1) if line.count(b".") > _MOST_DOTS), 0):
+        raise CuvetError(
+            f"{valid(file)}: line {number} has more than {_MOST_DOTS} dots: cuvet does not read such a file"
+        )
     try:
-        return _parsed(text.decode(), file)
-    except UnicodeDecodeError as error:
+        return _parsed(text.decode())
+    except ValueError as error:  # of the encoding, of TOML, or a number that is too long for Python
         raise CuvetError(f"{valid(file)} is not valid TOML: {error}") from None
     except RecursionError:
         raise CuvetError(f"{valid(file)} is nested too deeply") from None
 
 
-def _parsed(text: str, file: Path) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib  # start: only where there is such a file
     else:
-        try:
-            import tomli as tomllib  # start: only where there is such a file
-        except ImportError as error:
-            raise CuvetError(f"{valid(file)}: cuvet needs tomli to read it: pip install 'cuvet[check]'") from error
-    try:
-        values: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CuvetError(f"{valid(file)} is not valid TOML: {error}") from None
+        import tomli as tomllib  # start: only where there is such a file
+    values: dict[str, Any] = tomllib.loads(text)
     return values
 
 
@@ -118,11 +121,27 @@ def check(where: object, values: Mapping[str, object], keys: Mapping[str, Key]) 
     """CuvetError, which begins with ``where``, for a key that is not known and for a value that its key does not take."""
     for key, value in values.items():
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1)
+            near = difflib.get_close_matches(key[:100], keys, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(keys)}"
-            raise CuvetError(f"{where}: unknown key {key}; {hint}")
+            raise CuvetError(f"{where}: unknown key {key[:100]}; {hint}")
+        entries = list(islice(_entries(value), _MOST_ENTRIES + 1))
+        if len(entries) > _MOST_ENTRIES:
+            raise CuvetError(f"{where}: {key} has more than {_MOST_ENTRIES:,} entries")
+        if any(isinstance(each, str) and len(each) > _MOST_CHARACTERS for each in entries):
+            raise CuvetError(f"{where}: {key} has an entry of more than {_MOST_CHARACTERS:,} characters")
         if not keys[key].holds(value):
             raise CuvetError(f"{where}: {key} is {keys[key].form}")
+
+
+def _entries(value: object) -> Iterator[object]:
+    """All that is not a list or table itself, and the keys of tables."""
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _entries(each)
+    else:
+        yield value
 
 
 def is_word(value: object) -> bool:

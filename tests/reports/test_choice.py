@@ -116,6 +116,8 @@ def test_the_configuration_can_be_another_or_none(project: Path) -> None:
         ("suppressions = [3]", "suppressions is a list of names of files and of tables"),
         ("suppressions = [{rule = 'CV201'}]", "suppressions 1: reason is missing"),
         ("suppressions = [{rule = 'CV201', reason = 'x', line = 3}]", "suppressions 1: unknown key line"),
+        ("a." * 100_000 + "a = 1", "line 2 has more than 500 dots"),
+        ("select = " + "1" * 100_000, "is not valid TOML"),
         ("suppressions = ['none.toml']", "none.toml: no such file"),
         ("suppressions = ['/etc/passwd']", "suppressions '/etc/passwd' is outside of"),
         ("suppressions = ['../x.toml']", "suppressions '../x.toml' is outside of"),

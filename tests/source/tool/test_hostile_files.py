@@ -130,3 +130,25 @@ def test_a_link_to_itself_is_one_line(project: Project, check: Check) -> None:
         assert done.code == 2
         assert len(done.err.splitlines()) == 1
         assert "loop" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a." * 100_000 + "a = 1", "line 1 has more than 500 dots"),
+        ("[" + "a." * 100_000 + "a]", "line 1 has more than 500 dots"),
+        ("a = " + "1" * 100_000, "is not valid TOML"),
+        ("[check]\n" + "a" * 900_000 + " = 1", "unknown key aaa"),
+        (f"[check]\nselect = {['x*'] * 100_000}", "select has more than 5,000 entries"),
+        (f"[check]\nselect = ['{'*a' * 100_000}']", "select has an entry of more than 1,000 characters"),
+        (f"[check.severity]\n'{'*a' * 100_000}' = 'note'", "severity has an entry of more than 1,000 characters"),
+        ("[check]\nselect = " + "[" * 200 + "]" * 200, "select is a list of strings"),
+    ],
+    ids=range(8),
+)
+def test_what_would_take_long_is_refused_in_one_short_line(project: Project, check: Check, text: str, why: str) -> None:
+    project.write({"a.cu": CORRECT, ".cuvet.toml": text})
+    done = check("a.cu")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert ".cuvet.toml" in done.err and why in done.err
+    assert len(done.err) < 1000
