@@ -111,7 +111,9 @@ def test_what_is_suppressed_is_not_folded_with_what_stays(cuvet, program, folder
 
 def test_nor_in_another_recording(cuvet, program, folder: Path) -> None:
     (folder / "s.toml").write_text('[[suppression]]\nrule = "CV201"\nfunction = "first"\nreason = "x"\n')
-    one, two = (cuvet.run(REAL, [program("two_makers"), *only], **FAILS).trace for only in (["first"], []))
+    one, two = (cuvet.run(REAL, [program("two_makers"), name], **FAILS).trace for name in ("first", "second"))
+    whole = msgspec.json.decode(cuvet("analyze", "--format", "json", one, two).stdout, type=Report)
+    assert [each.repeats for each in whole.findings] == [2]
     done = cuvet("analyze", "--suppressions", "s.toml", "--format", "json", one, two)
     report = msgspec.json.decode(done.stdout, type=Report)
     assert [each.objects[0].created.frames[0].function for each in report.findings] == ["second"]

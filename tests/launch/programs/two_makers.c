@@ -1,4 +1,5 @@
-/* Synchronises two destroyed streams at one place, which two functions made. With an argument only that of `first`. */
+/* Synchronises two destroyed streams at one place, which two functions made. With an argument only that of the function it names. */
+#include <string.h>
 #include "cuda.h"
 
 static void *first(void) {
@@ -14,11 +15,12 @@ static void *second(void) {
 }
 
 int main(int argc, char **argv) {
-    (void)argv;
+    void *streams[2];
+    int count = 0;
     begin();
-    void *streams[] = {first(), second()};
-    const int count = argc > 1 ? 1 : 2;
-    for (int i = 0; i < 2; ++i) cuStreamDestroy_v2(streams[i]);
+    if (argc < 2 || !strcmp(argv[1], "first")) streams[count++] = first();
+    if (argc < 2 || !strcmp(argv[1], "second")) streams[count++] = second();
+    for (int i = 0; i < count; ++i) cuStreamDestroy_v2(streams[i]);
     for (int i = 0; i < count; ++i) cuStreamSynchronize(streams[i]);
     return 0;
 }
