@@ -6,6 +6,7 @@ A table chooses and names. It cannot start anything, and a file that it names li
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def find(start: Path, command: str) -> Table | None:
             table = _table(directory / name, (*above, command))
             if table is not None:
                 return table
-        if (directory / ".git").exists():
+        if _is_root(directory):
             break
     return None
 
@@ -93,6 +94,10 @@ def read_toml(file: Path, word: str = "") -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if not os.access(
+            file.absolute().parent, os.X_OK
+        ):  # a directory above may be one that nobody else may look into
+            return None
         raise CuvetError(f"cannot read {valid(file)}: {error.strerror}") from None
     if word.encode() not in text:
         return None
@@ -196,4 +201,9 @@ def inside(table: Table, key: str, name: str) -> Path:
 def repository(start: Path) -> Path | None:
     """The nearest directory, from ``start`` upwards, that is the root of a git repository."""
     resolved = start.resolve()
-    return next((each for each in (resolved, *resolved.parents) if (each / ".git").exists()), None)
+    return next((each for each in (resolved, *resolved.parents) if _is_root(each)), None)
+
+
+def _is_root(directory: Path) -> bool:
+    """Of a git repository. A directory above may be one that nobody else may look into."""
+    return os.path.exists(directory / ".git")

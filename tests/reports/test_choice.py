@@ -150,6 +150,17 @@ def test_what_is_no_ordinary_file_is_refused(project: Path, what: str) -> None:
         chosen()
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can look into every directory")
+def test_a_directory_above_that_is_closed_has_no_configuration(project: Path) -> None:
+    (project / ".cuvet.toml").write_text("[run]\nignore = ['CV201']\n")
+    (project / ".git").rmdir()
+    project.chmod(0o600)
+    try:
+        assert chosen() == EVERY
+    finally:
+        project.chmod(0o700)
+
+
 def test_tables_and_files_of_the_configuration_suppress(project: Path) -> None:
     (project / "s.toml").write_text('[[suppression]]\nrule = "CV202"\nfunction = "close"\nreason = "x"\n')
     table = '{rule = "CV201", file = "pool.cu", reason = "x"}, {rule = "CV101", function = "fill", reason = "x"}'
