@@ -195,6 +195,8 @@ def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixtur
         ("run --fail", ["--fail-on"]),
         ("run --fail-on ", ["error", "warning"]),
         ("analyze --req", ["--require-cuda"]),
+        ("run --write", ["--write-suppressions"]),
+        ("analyze --format ", ["terminal", "json", "sarif", "concise", "github", "junit", "markdown"]),
         ("analyze --verb", ["--verbose"]),
     ],
 )

@@ -42,7 +42,7 @@ exit codes: the program's own, or 128 + N if signal N ended it, unless one of th
   126 the program cannot be executed; 127 it was not found
 a report that cannot be written when the program has ended leaves its exit code: one line says so
 
-in --trace and --output: %p is the process id of cuvet, %r the rank (the first that is set of RANK,
+in --trace, --output and --write-suppressions: %p is the process id of cuvet, %r the rank (the first that is set of RANK,
 OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID), %h the name of the host, %q{NAME} an environment variable,
 %% a percent sign
 

@@ -28,10 +28,10 @@ _SUPPRESSIONS = (
 
 @dataclass
 class Choice:
-    """``selected``: names of rules, None for all. ``severities``: by name of a rule, where it has another than its own."""
+    """``configuration``: the file and table that it is of, if there is one. ``selected``: names of rules, None for all. ``severities``: by
+    name of a rule, where it has another than its own."""
 
     configuration: str | None = None
-    fail_on: str | None = None
     selected: frozenset[str] | None = None
     severities: Mapping[str, Severity] = field(default_factory=dict)
     suppressions: Suppressions | None = None
