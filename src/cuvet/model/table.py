@@ -1,5 +1,6 @@
 """All objects, by kind, handle and generation."""
 
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -15,6 +16,8 @@ GENERATIONS = 4
 REMEMBERED = 1 << 14
 """How many handles of a kind are remembered that name nothing any more; those that have done so for longest are forgotten."""
 _HANDLE_BITS = 64
+_NO_ROWS = Rows()
+"""Of all kinds that have none: most tables have a few kinds of objects."""
 
 
 class ObjectTable:
@@ -25,10 +28,13 @@ class ObjectTable:
         self._older: list[dict[int, list[Object]]] = [{} for _ in range(size)]
         self._live: list[dict[Object, int]] = [{} for _ in range(size)]
         """Living objects, each with the key of its handle."""
-        self._dead: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(size)]
+        self._dead: list[OrderedDict[int, None] | None] = [None] * size
         """Keys of handles of which the newest object is dead, in the order in which they died."""
-        self._rows: list[Rows] = [Rows() for _ in range(size)]
+        self._rows: list[Rows] = [_NO_ROWS] * size
         """Living objects that nobody has asked for. They have a number, and are counted."""
+        self._with_rows: list[Kind] = []
+        self._kinds: list[Kind] = []
+        """Those of which there has been an object that is no row, in order."""
         self._parents: dict[Object, set[Kind]] = {}
         """Which kinds of those end with an object."""
         self._out_of_order: set[Kind] = set()
@@ -56,9 +62,12 @@ class ObjectTable:
             older = self._older[kind].setdefault(key, [])
             older.append(previous)
             del older[:-GENERATIONS]
+        if not self._newest[kind] and kind not in self._kinds:
+            insort(self._kinds, kind)
         self._newest[kind][key] = created
         self._live[kind][created] = key
-        self._dead[kind].pop(key, None)
+        if dead := self._dead[kind]:
+            dead.pop(key, None)
 
     def add_series(self, series: Series) -> None:
         """Objects that are counted already. Their handles mean the same in all contexts, and none of them names a living object."""
@@ -69,6 +78,9 @@ class ObjectTable:
         named = [row for row, handle in enumerate(series.handles) if handle in newest]
         for row in named:
             self._add_late(series.make(row))
+        if self._rows[kind] is _NO_ROWS:
+            self._rows[kind] = Rows()
+            insort(self._with_rows, kind)
         rows = range(len(series.handles))
         self._rows[kind].add(series, [row for row in rows if series.handles[row] not in newest] if named else rows)
 
@@ -153,10 +165,10 @@ class ObjectTable:
 
     def named(self, handle: int) -> tuple[Object, ...]:
         """The newest objects of any kind that have this handle, by kind."""
-        for number, rows in enumerate(self._rows):
-            if handle in rows:
-                self._make(Kind(number), handle)
-        return tuple(newest[handle] for newest in self._newest if handle in newest)
+        for kind in self._with_rows:
+            if handle in self._rows[kind]:
+                self._make(kind, handle)
+        return tuple(newest[handle] for kind in self._kinds if handle in (newest := self._newest[kind]))
 
     def all(self, kind: Kind, alive: bool) -> Iterator[Object]:
         """Objects of that kind, oldest first: the living, or all that are remembered."""
@@ -174,8 +186,11 @@ class ObjectTable:
         key = self._live[kind].pop(object, None)
         if key is None or self._newest[kind].get(key) is not object:
             return
-        self._dead[kind][key] = None
-        if len(self._dead[kind]) > self._remembered:
-            oldest, _ = self._dead[kind].popitem(last=False)
+        dead = self._dead[kind]
+        if dead is None:
+            dead = self._dead[kind] = OrderedDict()
+        dead[key] = None
+        if len(dead) > self._remembered:
+            oldest, _ = dead.popitem(last=False)
             del self._newest[kind][oldest]
             self._older[kind].pop(oldest, None)

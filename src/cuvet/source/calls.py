@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from cuvet.catalog import Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
@@ -69,16 +69,16 @@ class Meaning:
     flags: frozenset[int]
     """Those that are flags: none are set where they are not known."""
 
-    @property
+    @cached_property
     def sets_device(self) -> bool:
         return any(role.verb is Verb.SETS_CURRENT and role.kind is Kind.DEVICE for role in self.entry_point.roles)
 
-    @property
+    @cached_property
     def switches(self) -> bool:
         """Whether another device or context may be current afterwards."""
         return not {Verb.SETS_CURRENT, Verb.PUSHES, Verb.POPS}.isdisjoint(role.verb for role in self.entry_point.roles)
 
-    @property
+    @cached_property
     def resets(self) -> bool:
         return any(role.verb is Verb.RESETS for role in self.entry_point.roles)
 

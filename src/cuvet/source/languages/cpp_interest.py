@@ -105,7 +105,7 @@ def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
         for pattern in (_COPY, _EACH)
         for match in pattern.finditer(text, start, end)
     ]
-    if b"iew" in text or b"pan" in text:
+    if text.find(b"iew", start, end) >= 0 or text.find(b"pan", start, end) >= 0:
         for match in _VIEW.finditer(text, start, end):
             if not names.isdisjoint(WORD.findall(match["of"] or match["to"])):
                 names.add(match["declared"] or match["set"])

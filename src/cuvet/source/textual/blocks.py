@@ -10,6 +10,7 @@ from cuvet.source.syntax.parsing import field_text, text_of, without_comments
 from cuvet.source.textual.declared import constant
 from cuvet.source.textual.written import Body
 
+_MADE = re.compile(r"\bdim3\s+(?P<name>\w+)\s*(?:=\s*dim3\s*)?[({](?P<sizes>[^(){};]{1,200})[)}]\s*;")
 _DIM3 = re.compile(r"dim3\s*[({]([^(){};]{1,200})[)}]")
 
 
@@ -51,7 +52,9 @@ def _block(text: str, body: Body) -> tuple[int, int, int] | None:
 
 def _variable(name: str, body: Body) -> str:
     """How the function makes the one ``dim3`` of the name, which it gives to launches and to nothing else."""
+    if b"dim3" not in body.text:
+        return ""
     code = body.code.decode(errors="replace")
-    made = re.findall(rf"\bdim3\s+{name}\s*(?:=\s*dim3\s*)?[({{]([^(){{}};]{{1,200}})[)}}]\s*;", code)
-    launched = sum(len(re.findall(rf"\b{name}\b", each)) for each in re.findall(r"<<<.*?>>>", code, re.S))
-    return str(made[0]) if len(made) == 1 and len(body.words(name)) == launched + 1 else ""
+    made = [match["sizes"] for match in _MADE.finditer(code) if match["name"] == name]
+    launched = sum(re.findall(r"\w+", each).count(name) for each in re.findall(r"<<<.*?>>>", code, re.S))
+    return made[0] if len(made) == 1 and len(body.words(name)) == launched + 1 else ""

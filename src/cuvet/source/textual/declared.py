@@ -42,9 +42,7 @@ def declared_around(name: str, at: Node, body: Body) -> Declared | None:
     block = enclosing(declared.node, "compound_statement", "function_definition") if declared is not None else None
     if declared is None or block is None or not block.start_byte <= at.start_byte < block.end_byte:
         return None
-    word = re.escape(name).encode()
-    bound = rb"\[[^\]\[]*\b%s\b|\bfor\s*\([^;()]*\b%s\s*:|\bextern\b" % (word, word)
-    return None if re.search(bound, re.sub(rb"\w\s*\[[^\]]*\]", b" ", body.code)) else declared
+    return None if body.bound.intersection((name.encode(), b"extern")) else declared
 
 
 def constant(expression: str, body: Body, depth: int = 0) -> int | None:
@@ -81,14 +79,11 @@ def _definition(name: str, body: Body) -> str | None:
     start = around.start_byte if around is not None and around.type == "template_declaration" else body.node.start_byte
     head = body.source.text[start : body.body.start_byte].decode(errors="replace")
     code = body.code.decode(errors="replace")
-    bound = rf"[\w>\]*&]\s+[*&]*{word}\s*[,;:=({{\[)]|\[[^\]]*\b{word}\b|\b(?:if|while|switch|assert\w*)\b[^;{{}}]*\b{word}\b|\?|#"
-    if (
-        body.declarations(name)
-        or re.search(rf"\b{word}\b", head)
-        or re.search(bound, re.sub(r"<<<.*?>>>", " ", code, flags=re.S))
-    ):
+    bound = rf"[\w>\]*&]\s+[*&]*{word}\s*[,;:=({{\[)]|\[[^\]]*\b{word}\b|\b(?:if|while|switch|assert\w*)\b[^;{{}}]*\b{word}\b"
+    besides = re.sub(r"<<<.*?>>>", " ", code, flags=re.S)
+    if body.declarations(name) or "?" in besides or "#" in besides or (name in head and re.search(rf"\b{word}\b", head)):
         return None
-    return defined[0]
+    return None if name in besides and re.search(bound, besides) else defined[0]
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
 from cuvet.source.calls import LAST_ERROR, entry_point_called, meaning
+from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.written import Body, Written
 
@@ -63,7 +64,8 @@ def launches(bodies: Sequence[Body]) -> Iterator[Finding]:
     """The launches of a file after which nobody asks whether they were accepted: one finding for a function, or for the file if
     nothing in it asks."""
     launching = [body for body in bodies if body.launches]
-    unchecked = [(body, nodes) for body in launching if (nodes := _unchecked(body, bodies))]
+    callers = _checking_callers({body.name for body in launching}, bodies)
+    unchecked = [(body, nodes) for body in launching if (nodes := _unchecked(body, callers))]
     if len(unchecked) > 1 and not any(body.error_checks for body in bodies):
         (body, nodes), every = unchecked[0], sum(len(nodes) for _, nodes in unchecked)
         steps = tuple(each.step(node, "launched here") for each, found in unchecked for node in found)[:_MOST_STEPS]
@@ -77,7 +79,7 @@ def launches(bodies: Sequence[Body]) -> Iterator[Finding]:
         yield body.finding(SourceLaunchUnchecked, nodes[0], message, api=_kernel(nodes[0]), path=steps)
 
 
-def _unchecked(body: Body, others: Sequence[Body]) -> list[Node]:
+def _unchecked(body: Body, callers: Mapping[str, Sequence[Body]]) -> list[Node]:
     """The launches of a function after which nobody asks."""
     checks = body.error_checks
     found = [
@@ -89,7 +91,8 @@ def _unchecked(body: Body, others: Sequence[Body]) -> list[Node]:
         and not any(check > node.start_byte for check in checks)
         and not _in_checked_loop(node, checks)
     ]
-    return [] if found and _checked_by_caller(body, others) else found
+    checked = any(caller is not body for caller in callers.get(body.name, ()))
+    return [] if found and checked else found
 
 
 def _kernel(launch: Node) -> str:
@@ -192,13 +195,14 @@ def _in_checked_loop(node: Node, checks: Sequence[int]) -> bool:
     return outermost is not None and any(outermost.start_byte <= check < outermost.end_byte for check in checks)
 
 
-def _checked_by_caller(body: Body, others: Sequence[Body]) -> bool:
-    """Whether a function of the same file calls this one and asks for the last error afterwards."""
-    if not body.name.isidentifier():
-        return False
-    return any(
-        other is not body
-        and (called := next(other.identifiers(body.name), None))
-        and any(check > called[0].start_byte for check in other.error_checks)
-        for other in others
-    )
+def _checking_callers(names: set[str], bodies: Sequence[Body]) -> dict[str, list[Body]]:
+    """By function, those of the same file that name it and ask for the last error afterwards."""
+    found: dict[str, list[Body]] = {}
+    by_word = {name.encode(): name for name in names}
+    for body in bodies:
+        checks = body.error_checks
+        for word in by_word.keys() & WORD.findall(body.text) if checks else ():
+            called = next(body.identifiers(by_word[word]), None)
+            if called is not None and checks[-1] > called[0].start_byte:
+                found.setdefault(by_word[word], []).append(body)
+    return found

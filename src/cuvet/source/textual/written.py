@@ -23,6 +23,10 @@ _CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,
 """A call of something that is named like a check, or a macro that stands alone; without what stands before in its name."""
 _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 """A macro without arguments that is the next statement after a call."""
+_ELEMENT = re.compile(rb"\w\s*\[[^\]]*\]")
+_IN_BRACKETS, _NAME = re.compile(rb"\[([^\]\[]*)"), re.compile(rb"\w+")
+_IN_FOR, _BEFORE_COLON = re.compile(rb"\bfor\s*\(([^;()]*)"), re.compile(rb"\b(\w+)\s*:")
+_EXTERN = re.compile(rb"\bextern\b")
 _WORD_END = re.compile(rb"\w*$")
 _FEW_WORDS = 64
 """Where no more are asked for, each is searched in the text, which costs less than to look at all of them."""
@@ -141,6 +145,15 @@ class Body:
         for match in re.finditer(rb"\w+", self.text):
             found.setdefault(match[0], []).append(self.body.start_byte + match.start())
         return found
+
+    @cached_property
+    def bound(self) -> frozenset[bytes]:
+        """Names that stand in brackets as those that a lambda captures, and those that a loop gives elements to; with ``extern``, if it
+        declares something so."""
+        code = _ELEMENT.sub(b" ", self.code)
+        found = {word for inside in _IN_BRACKETS.findall(code) for word in _NAME.findall(inside)}
+        found.update(word for inside in _IN_FOR.findall(code) for word in _BEFORE_COLON.findall(inside))
+        return frozenset(found | ({b"extern"} if _EXTERN.search(code) else set()))
 
     def declarations(self, name: str) -> list[Declared]:
         """Of the name in the function and its parameters."""
