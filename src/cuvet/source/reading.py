@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cuvet.source import callees
 from cuvet.source.calls import symbols
 from cuvet.source.languages import Language
 from cuvet.source.languages.cpp import Definition, Found, name_of
+from cuvet.source.languages.interest import WORD
 from cuvet.source.methods import plain
 from cuvet.source.program import Function
 from cuvet.source.result import NotChecked, Summaries
@@ -39,9 +40,28 @@ class _Reader:
     language: Language
     source: Source
     not_checked: dict[int, NotChecked]
+    words: dict[int, frozenset[bytes]] = field(default_factory=dict)
+    """By identity of a definition: all words in it."""
+    done: dict[int, tuple[frozenset[bytes], frozenset[bytes], Function | None]] = field(default_factory=dict)
+    """What was read of it last, and with which wrappers, that it names, and members."""
 
     def read(self, definition: Definition, wrappers: frozenset[bytes], members: frozenset[bytes]) -> Function | None:
-        """See ``Language.lower``."""
+        """See ``Language.lower``. A wrapper that the definition does not name changes nothing of what is read."""
+        named = wrappers & self._words(definition) if wrappers else wrappers
+        before = self.done.get(id(definition))
+        if before is None or before[:2] != (named, members):
+            before = self.done[id(definition)] = (named, members, self._lower(definition, named, members))
+        return before[2]
+
+    def _words(self, definition: Definition) -> frozenset[bytes]:
+        found = self.words.get(id(definition))
+        if found is None:
+            node = definition.node
+            found = frozenset(WORD.findall(self.source.text, node.start_byte, node.end_byte))
+            self.words[id(definition)] = found
+        return found
+
+    def _lower(self, definition: Definition, wrappers: frozenset[bytes], members: frozenset[bytes]) -> Function | None:
         try:
             return self.language.lower(definition, self.source, wrappers, members)
         except RecursionError:

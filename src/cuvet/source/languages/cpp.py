@@ -187,7 +187,8 @@ def lower(
         or declarator is None
         or (
             not mentions_cuda(source.text, node.start_byte, node.end_byte)
-            and (members | wrappers).isdisjoint(WORD.findall(source.text, node.start_byte, node.end_byte))
+            and not wrappers
+            and (not members or members.isdisjoint(WORD.findall(source.text, node.start_byte, node.end_byte)))
         )
     ):
         return None
