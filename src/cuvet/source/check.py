@@ -16,7 +16,7 @@ from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed
-from cuvet.source.textual import near_names
+from cuvet.source.textual import csharp_blocks, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
@@ -57,6 +57,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         findings += binding_findings(defined, lowered.functions, source)
         if source.language == "python":
             findings += _of_libraries(tree.root_node, source)
+        else:
+            findings += csharp_blocks.block_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

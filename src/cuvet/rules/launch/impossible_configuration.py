@@ -22,7 +22,8 @@ class LaunchImpossibleConfiguration(CallRule):
     limits: Not for limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters.
       In C++, `cuvet check` knows blocks of numbers and of constants that the file defines once, in launches with ``<<<>>>``.
       In Python, it knows blocks of numbers that stand in the file, for kernels of CuPy (`RawKernel`, `RawModule`) and Numba
-      that are made in it.
+      that are made in it. In C#, it knows blocks of numbers and constants that ``BlockDimensions`` of a kernel of ManagedCuda is set
+      to, right before the launch.
     """
 
     code = "CV921"
@@ -43,6 +44,8 @@ class LaunchImpossibleConfiguration(CallRule):
       cupy.RawKernel)
     documented: a kernel of Numba is configured as func[griddim, blockdim, stream, sharedmem]; griddim and blockdim are integers or
       tuples (Numba-CUDA documentation, CUDA Kernel API, Dispatcher objects)
+    documented: BlockDimensions sets the thread block dimensions, with which Run and RunAsync call cuLaunchKernel (ManagedCuda's source,
+      CudaKernel.cs)
     documented: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: the maximum size of dynamically-allocated shared memory
       of a function (CUDA Driver API, Execution Control, cuFuncSetAttribute)
     """

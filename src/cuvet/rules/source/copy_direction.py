@@ -6,7 +6,8 @@ class SourceCopyDirection(SourceRule):
     checks: The kind of a copy says that a local array, vector or variable of the function is memory of a device.
     why: What such a copy does is undefined.
     instead: Name the kind that fits both places, or ``cudaMemcpyDefault``, which takes the direction from the pointers.
-    limits: Only of memory that the function itself declares; in Python ``array.ctypes.data`` of an array that it makes with NumPy.
+    limits: Only of memory that the function itself declares; in Python ``array.ctypes.data`` of an array that it makes with NumPy;
+      in C# an array, also where ``fixed`` pins it.
       Silent about pointers, members, and vectors with an allocator.
     """
 
@@ -17,6 +18,7 @@ class SourceCopyDirection(SourceRule):
     evidence = """
     documented: a copy whose pointers do not match the direction that its kind says has undefined behavior (CUDA Runtime API,
       Memory Management, cudaMemcpy)
+    documented: a fixed statement pins a managed variable and declares a pointer to it (C# language reference, fixed statement)
     documented: ctypes.data is a pointer to the memory area of the array (NumPy documentation, numpy.ndarray.ctypes)
     """
     VALID = """

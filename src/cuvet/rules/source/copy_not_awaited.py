@@ -6,7 +6,7 @@ class SourceCopyNotAwaited(SourceRule):
     checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer, or a kernel of the file uses managed memory. The host writes or reads it
       before anything that may wait for the work, perhaps in the next turn of a loop.
       The same for an array in pinned memory that Numba (``copy_to_host`` with a stream) or CuPy (``get``, ``asnumpy`` with
-      ``blocking=False``) copies to.
+      ``blocking=False``) copies to, and for a buffer of ManagedCuda that ``AsyncCopyFromDevice`` fills.
     why: The call returns before the copy is done. The host may read old values, or the copy may take what the host wrote later.
     instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
     limits: Only in one function, and only up to what may wait: the next call of an unknown function, an object of an unknown class, a
@@ -26,6 +26,7 @@ class SourceCopyNotAwaited(SourceRule):
       accesses managed memory that a kernel uses (CUDA C++ Programming Guide, Unified Memory Programming)
     documented: copy_to_host with a stream is asynchronous, as a part of the stream (Numba documentation, CUDA, Memory management,
       DeviceNDArray.copy_to_host)
+    documented: AsyncCopyFromDevice calls cuMemcpyDtoHAsync (ManagedCuda's source, CudaPageLockedHostMemory.cs)
     documented: with blocking=False the copy runs asynchronously on the stream, and the user has to keep the order (CuPy documentation,
       cupy.asnumpy, cupy.ndarray.get)
     documented: cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is

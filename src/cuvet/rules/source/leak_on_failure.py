@@ -6,7 +6,8 @@ class SourceLeakOnFailure(SourceRule):
     checks: When a CUDA call fails, the function returns without ending the objects that it created before.
     why: A caller that continues, or tries again with less, has lost that memory.
     instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
-    limits: A note, because after many errors the process can only exit, which frees everything.
+    limits: A note, because after many errors the process can only exit, which frees everything. Of contexts only where the same function
+      destroys them on another way out.
     """
 
     code = "CV853"

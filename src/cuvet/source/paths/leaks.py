@@ -2,6 +2,7 @@
 
 import msgspec
 
+from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.model import Allocation, HostMemory
 from cuvet.rules.exit.leak import LeakedAtExit
@@ -20,11 +21,13 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     """The rule that leaving the object behind breaks; None if it may be in order."""
     if left.lvalue.startswith("%"):
         return None  # what has no name, as `v.at(0)`, is somebody else's too
-    if left.object.kind not in LOST:
+    if left.object.kind not in LOST and left.object.kind is not Kind.CONTEXT:
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
     released = arms.ends(left.lvalue)
+    if left.object.kind is Kind.CONTEXT and not released:
+        return None  # it is current for as long as the thread lives, perhaps on purpose
     if left.failed and (left.overwritten or not released):
         return None
     if function.name in ("main", "Main"):

@@ -237,8 +237,8 @@ def _overwritten(
 def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
     """Made anew by a function that is sure to find an object there: it makes a larger one, or it ends the others before it makes them."""
     for effect in whole.of(member, "makes"):
-        same = [each for each in whole.effects[member] if each.function == effect.function]
-        if len(same) > 1:
+        here = [each for each in whole.effects[member] if each.function == effect.function]
+        if any(each is not effect and not _only_hands_out(whole, each, effect) for each in here):
             continue
         renewed = _renewed(whole, effect)
         if effect.grows:
@@ -250,6 +250,14 @@ def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
         else:
             continue
         return
+
+
+def _only_hands_out(whole: Whole, effect: Effect, made: Effect) -> bool:
+    """Whether the function returns or copies the member after it has made it, though the destructor ends it: whoever gets it does not own
+    it."""
+    after = (effect.frame.line or 0) > (made.frame.line or 0)
+    ended = any(each.function == "__del__" for each in whole.of(made.member, "ends"))
+    return after and ended and (effect.verb == "shows" or (effect.verb == "gives" and not effect.api))
 
 
 def _renewed(whole: Whole, made: Effect) -> Effect | None:

@@ -151,8 +151,14 @@ def _tests(function: Function, block: Block, source: Source) -> Iterator[Effect]
     for condition in {edge.condition for edge in block.edges if edge.condition is not None}:
         for name in condition.names:
             named = _member(function, name)
-            if named is not None:
+            if named is not None and not _is_only_filled(name, condition):
                 yield _effect(function, named, "tests", condition, source)
+
+
+def _is_only_filled(name: str, condition: Condition) -> bool:
+    """Whether the condition gives nothing but the variable's address, to a call whose status it asks for."""
+    places = [match.start() for match in re.finditer(rf"(?<![\w.>]){re.escape(name)}\b", condition.text)]
+    return bool(places) and all(re.search(r"[(,]&$", condition.text[:at]) for at in places)
 
 
 class _Deed(NamedTuple):

@@ -14,6 +14,7 @@ from cuvet.source.ownership import only_ends
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
+from cuvet.source.textual import csharp_awaiting, csharp_directions
 from cuvet.source.textual.csharp_sizes import in_elements
 from cuvet.source.textual.processes import forked
 from cuvet.source.textual.spellings import nearest, nearest_type
@@ -31,6 +32,8 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
         yield from _dropped(function, reporter)
         if source.language == "c#":
             yield from in_elements(function, reporter)
+            yield from csharp_directions.against_kind(function, reporter)
+            yield from csharp_awaiting.used_too_early(function, reporter)
     definitions = [each for each in found.functions if isinstance(each, PythonDefinition)]
     if definitions:
         yield from forked(definitions, source)

@@ -81,7 +81,12 @@ def _definition(name: str, body: Body) -> str | None:
     code = body.code.decode(errors="replace")
     bound = rf"[\w>\]*&]\s+[*&]*{word}\s*[,;:=({{\[)]|\[[^\]]*\b{word}\b|\b(?:if|while|switch|assert\w*)\b[^;{{}}]*\b{word}\b"
     besides = re.sub(r"<<<.*?>>>", " ", code, flags=re.S)
-    if body.declarations(name) or "?" in besides or "#" in besides or (name in head and re.search(rf"\b{word}\b", head)):
+    if (
+        body.declarations(name)
+        or "?" in besides
+        or "#" in besides
+        or (name in head and re.search(rf"\b{word}\b", head))
+    ):
         return None
     return None if name in besides and re.search(bound, besides) else defined[0]
 
