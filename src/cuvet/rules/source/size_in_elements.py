@@ -4,9 +4,10 @@ from cuvet.rules.rule import SourceRule
 class SourceSizeInElements(SourceRule):
     """
     checks: A function allocates memory with one size, and copies or sets it with the same expression times ``sizeof`` (or the reverse).
+      In Python: with ``size`` or ``len`` of an array, and with its ``nbytes``.
     why: CUDA counts bytes. Either the memory is too small for the copy, or most of it is not copied.
     instead: Use the number of elements times ``sizeof`` of one in both places.
-    limits: Only where both sizes are in one function and differ by nothing else.
+    limits: Only where both sizes are in one function and differ by nothing else. In Python, silent in functions that mention bytes.
     """
 
     code = "CV868"
@@ -15,6 +16,7 @@ class SourceSizeInElements(SourceRule):
     help = "multiply the number of elements by the size of one"
     evidence = """
     documented: size is the allocation size in bytes (CUDA Runtime API, Memory Management, cudaMalloc)
+    documented: nbytes: total bytes consumed by the elements of the array (NumPy documentation, numpy.ndarray.nbytes)
     documented: cudaMemcpy: count is the size in bytes to copy (CUDA Runtime API, Memory Management, cudaMemcpy)
     """
     VALID = """

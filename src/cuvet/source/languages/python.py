@@ -1,4 +1,4 @@
-"""Python: ``cuda.bindings``, ``cupy.cuda.runtime`` and PyCUDA's driver: the functions and classes of a file.
+"""Python: ``cuda.bindings``, ``cupy.cuda.runtime``, PyCUDA's driver, and the driver and runtime with ctypes: the functions and classes of a file.
 
 What an object's attribute holds is named ``self.stream``; ``self`` is then a parameter whose type is the class. Of a call that returns
 several values, ``result[0]``, ``result[1]`` are the lvalues of a variable that gets them all.
@@ -13,7 +13,7 @@ from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Class, Definition, Found
 from cuvet.source.languages.interest import NOT_NAMES, WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
-from cuvet.source.languages.python_names import Api, Names, PythonDefinition, shape
+from cuvet.source.languages.python_names import LOADS, Api, Names, PythonDefinition, shape
 from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
@@ -56,7 +56,9 @@ MODULE = "<module>"
 
 def mentions_cuda(text: bytes) -> bool:
     """Whether a file has to do with CUDA."""
-    if b"cuda" in text and _MENTIONS.search(text) is not None:
+    if b"cuda" in text and (
+        _MENTIONS.search(text) is not None or (b"ctypes" in text and LOADS.search(text) is not None)
+    ):
         return True
     return any(mentions(text) for mentions in _OF_LIBRARIES)
 

@@ -10,10 +10,12 @@ from cuvet.catalog.catalog import EntryPoint, Parameter
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Definition
 
-Style = Literal["tuple", "value", "pycuda"]
+Style = Literal["tuple", "value", "pycuda", "ctypes"]
 """``tuple``: the status comes first in what is returned, outputs follow it. ``value``: an exception says that the call failed, and
-the outputs are returned. ``pycuda``: like ``value``, and what is made is freed when nothing names it any more."""
+the outputs are returned. ``pycuda``: like ``value``, and what is made is freed when nothing names it any more. ``ctypes``: as in C, the status is returned."""
 
+_LOADED = "<ctypes>"
+"""In place of a module's name: the driver or the runtime, loaded with ctypes."""
 _MODULES: dict[str, Style] = {
     "cuda.bindings.driver": "tuple",
     "cuda.bindings.runtime": "tuple",
@@ -23,6 +25,7 @@ _MODULES: dict[str, Style] = {
     "cupy.cuda.api.runtime": "value",
     "cupy_backends.cuda.api.runtime": "value",
     "pycuda.driver": "pycuda",
+    _LOADED: "ctypes",
 }
 _PYCUDA = {
     "mem_alloc": ("cuMemAlloc", (1,)),
@@ -43,6 +46,11 @@ _IMPORT = re.compile(
 )
 _BOUND = re.compile(rb"^[ \t]*(\w+)[ \t]+=(?!=)[ \t]*(?!None\b)\S", re.MULTILINE)
 
+LOADS = re.compile(
+    rb"""^(\w+)[ \t]*=[ \t]*(?:ctypes\.)?(?:CDLL|PyDLL|cdll\.LoadLibrary)\(\s*["'](?:lib(?:cuda|cudart)\.so|nvcuda\.dll|cudart64_)""",
+    re.MULTILINE,
+)
+"""The driver or the runtime is loaded by its own name."""
 _ALIAS = re.compile(rb"^(\w+)[ \t]*=[ \t]*([A-Za-z_]\w*(?:\.\w+)*)[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
 
@@ -54,6 +62,10 @@ class Api:
     style: Style
     taken: tuple[int, ...] = ()
     """PyCUDA's functions: the parameters that the arguments are."""
+
+    @property
+    def returns_status(self) -> bool:
+        return self.style in ("tuple", "ctypes")
 
 
 class Names:
@@ -72,6 +84,9 @@ class Names:
             name, module = match[1].decode(), self.full(match[2].decode())
             if bound[name] == 1 and not imported.get(name) and _holds_cuda(module):
                 self.modules[name] = module
+        for match in LOADS.finditer(text) if b"LL" in text or b"LoadLibrary" in text else ():
+            if bound[match[1].decode()] == 1:
+                self.modules[match[1].decode()] = _LOADED
         self._found: dict[str, Api | None] = {}
 
     def calls(self, text: bytes) -> list[tuple[int, Api]]:
@@ -154,7 +169,7 @@ def _holds_cuda(module: str) -> bool:
 
 def _of_module(module: str, name: str) -> Api | None:
     style = _MODULES.get(module)
-    if style == "tuple":
+    if style in ("tuple", "ctypes"):
         return Api(name, style) if name in symbols() else None
     if style == "value":
         runtime = f"cuda{name[:1].upper()}{name[1:]}"
@@ -187,6 +202,9 @@ def shape(api: Api, arguments: int) -> Shape | None:
     own = found.entry_point
     made = {own.parameters[at].name for at, _ in found.made}
     names = {parameter.name: at for at, parameter in enumerate(own.parameters)}
+    if api.style == "ctypes":
+        every = tuple(range(len(own.parameters)))
+        return Shape(every, (), {}, len(every)) if len(every) == arguments else None
     if api.taken:
         return Shape(api.taken, tuple(sorted(at for at, _ in found.made)), {}, len(own.parameters))
     signatures = dict.fromkeys((own.parameters, *(each.parameters for each in own.signatures)))

@@ -9,9 +9,10 @@ from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
 from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
-from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
 _ENDS_PROCESS = frozenset({"exit", "quit", "sys.exit", "os._exit", "os.abort"})
+_BY_REFERENCE = re.compile(r"(?:ctypes\.)?(?:byref|pointer)")
 _SAME = frozenset({"int", "ctypes.c_void_p", "c_void_p", "np.uint64", "np.intp", "numpy.uint64", "numpy.intp"})
 """What keeps the value that it is given."""
 _HANDLE_TYPE = re.compile(r"^(?:cuda\w+_t|CU[a-z]\w+|cudaGraphicsResource)$")
@@ -204,12 +205,12 @@ class Expressions(Lowering):
                 self.escape(self.one(child), child.start_byte)
             return None
         arguments = self._arguments(api, form, given)
-        status_first = api.style == "tuple" and (not wrapped or len(into) == len(form.outputs) + 1 > 1)
+        status_first = api.returns_status and (not wrapped or len(into) == len(form.outputs) + 1 > 1)
         outputs = self._outputs(len(form.outputs), into[1:] if status_first else into)
         for position, output in zip(form.outputs, outputs, strict=True):
             arguments[position] = (Address(output), (node.start_byte, node.end_byte))
         dropped = (
-            api.style != "tuple"
+            not api.returns_status
             or not (wrapped or (node.parent is not None and node.parent.type != "expression_statement"))
             or (not wrapped and list(into[:1]) in ([""], ["_"]))
         )
@@ -217,7 +218,7 @@ class Expressions(Lowering):
         ordered = [arguments.get(position, (None, (node.start_byte, node.end_byte))) for position in range(form.count)]
         call = Invoke(api.name, tuple(value for value, _ in ordered), node.start_byte, node.end_byte, result=result)
         call.spans = tuple(span for _, span in ordered)
-        call.checked = wrapped or api.style != "tuple"
+        call.checked = wrapped or not api.returns_status
         self.emit(call)
         for output in outputs:
             if output[0] == "%":
@@ -228,7 +229,7 @@ class Expressions(Lowering):
             self.freed_by_itself.update(outputs)
             for output in outputs:
                 self.emit(Escape(output, node.start_byte))
-        if api.style == "tuple" and (not wrapped or status_first):
+        if api.returns_status and (not wrapped or status_first):
             return (result or None, *outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
 
@@ -245,10 +246,20 @@ class Expressions(Lowering):
             if child.type == "keyword_argument":
                 keyword, child = child.named_children[0], child.named_children[-1]
                 position = form.names.get(text_of(keyword), position)
-            value = self.one(child)
+            value = self._by_reference(child) if api.style == "ctypes" else self.one(child)
             if position >= 0:
                 found[position] = (value, (child.start_byte, child.end_byte))
         return found
+
+    def _by_reference(self, node: Node) -> Value:
+        """An argument of a function that ctypes calls: ``byref(x)`` is the address of the variable, and ``x.value`` what it holds."""
+        given = without_comments(node.child_by_field_name("arguments")) if node.type == "call" else []
+        if len(given) == 1 and _BY_REFERENCE.fullmatch(field_text(node, "function")):
+            lvalue = self.lvalue(given[0])
+            return Address(lvalue) if lvalue else self.one(node)
+        return self.one(
+            given[0] if given and _HANDLE_TYPE.match(field_text(node, "function").rpartition(".")[2]) else node
+        )
 
     def _checked(self, argument: Node, into: Sequence[str]) -> Value | Several:
         """``check(cudaMalloc(n))``: a function is handed all that a call returns, looks at the status and returns the rest; or None."""
@@ -260,7 +271,7 @@ class Expressions(Lowering):
         if function is None or listed is None or listed.type != "argument_list":
             return None
         api = self.names.api(re.sub(r"\s+", "", text_of(function)))
-        if api is None or api.style != "tuple":
+        if api is None or not api.returns_status:
             return None
         found = self._cuda(argument, api, without_comments(listed), into, wrapped=True)
         return () if found is None else found

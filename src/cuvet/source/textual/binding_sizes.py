@@ -1,4 +1,4 @@
-"""Sizes in elements in C#, where the same function gives another size for the same memory."""
+"""Sizes in elements in C# and Python, where the same function gives another size for the same memory."""
 
 import re
 from collections.abc import Iterator
@@ -14,6 +14,11 @@ from cuvet.source.textual.sizes import is_times_sizeof
 
 _CAST = re.compile(r"\((?:int|uint|long|ulong|nint|nuint|IntPtr|UIntPtr|SizeT)\)|new(?:IntPtr|UIntPtr|SizeT)(?=\()")
 _SIZE_OF = re.compile(r"Marshal\.SizeOf(?:<(\w+)>\(\)|\(typeof\((\w+)\)\))")
+_ELEMENTS = re.compile(r"(\w+(?:\.\w+)*)\.size|len\((\w+(?:\.\w+)*)\)")
+_OF_A_BYTE = re.compile(
+    rb"(?i)int8|byte(?!ref|s\b)|bytearray|bytes\(|bool|char|frombuffer|image|fromarray|[\"'](?:[|<>=]?[iuS]1|B|b)[\"']"
+)
+"""What may make an array of bytes."""
 _LARGER = re.compile(r"<(?:float|double|int|uint|long|ulong|short|ushort)[1-4]?>$")
 
 
@@ -58,18 +63,37 @@ def _given(call: Invoke, at: int, reporter: Reporter) -> _Given | None:
     span = call.spans[at] if at < len(call.spans) else (call.start, call.end)
     if span == (call.start, call.end):
         return None
-    return _Given(call, _plain(reporter.source.slice(*span)), span, reporter.source.text.startswith(b"new", call.start))
+    return _Given(
+        call,
+        _plain(reporter.source.slice(*span)),
+        span,
+        reporter.source.language == "c#" and reporter.source.text.startswith(b"new", call.start),
+    )
 
 
 def _compared(made: _Given, moved: _Given, reporter: Reporter) -> Finding | None:
     if made.elements:
         same = made.size == moved.size and not made.size.isdigit()
         return _finding(moved, made, made.size, reporter) if same else None
-    if is_times_sizeof(moved.size, made.size):
+    if _is_in_bytes(moved.size, made.size, reporter):
         return _finding(made, moved, moved.size, reporter)
-    if is_times_sizeof(made.size, moved.size):
+    if _is_in_bytes(made.size, moved.size, reporter):
         return _finding(moved, made, made.size, reporter)
     return None
+
+
+def _is_in_bytes(size: str, elements: str, reporter: Reporter) -> bool:
+    """Whether one size is the other one in bytes: times ``sizeof``, or of an array of NumPy with elements larger than a byte."""
+    if reporter.source.language != "python":
+        return is_times_sizeof(size, elements)
+    array = _ELEMENTS.fullmatch(elements)
+    name = (array[1] or array[2]) if array is not None else ""
+    function = reporter.function
+    return (
+        bool(name)
+        and size in (f"{name}.nbytes", f"{elements}*{name}.itemsize", f"{elements}*{name}.dtype.itemsize")
+        and _OF_A_BYTE.search(reporter.source.text, function.start, function.end) is None
+    )
 
 
 def _finding(wrong: _Given, right: _Given, size: str, reporter: Reporter) -> Finding:
