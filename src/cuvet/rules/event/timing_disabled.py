@@ -12,7 +12,8 @@ class EventTimingDisabled(CallRule):
       because it is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
     instead: Create both events without the flag if you measure time.
     limits: Silent about events whose creation was not seen. In Python, `cuvet check` knows events of PyTorch, CuPy and Numba
-      that a function sets a variable to, or a class a member, once.
+      that a function sets a variable to, or a class a member, once. In C++, it also knows events of local objects whose class, in the
+      same file, makes one event with flags that its constructor writes or is given.
     """
 
     code = "CV307"

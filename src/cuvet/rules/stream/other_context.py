@@ -13,6 +13,7 @@ class StreamOtherContext(CallRule):
       the runtime) where it was measured, although the documentation says otherwise.
     instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`). Keep streams per device.
     limits: Only functions of modules, and only when the launch fails. Silent about streams whose origin was not seen.
+      In C++, `cuvet check` also looks at loops that launch on the streams which another loop made on one device each.
       In Python, `cuvet check` looks at streams of CuPy that are made and entered in blocks of `cupy.cuda.Device` with a number.
     """
 

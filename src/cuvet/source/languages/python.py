@@ -1,4 +1,5 @@
-"""Python: ``cuda.bindings``, ``cupy.cuda.runtime``, PyCUDA's driver, and the driver and runtime with ctypes: the functions and classes of a file.
+"""Python: ``cuda.bindings``, ``cupy.cuda.runtime``, PyCUDA's driver, and the driver and the runtime with ctypes: the functions and
+classes of a file.
 
 What an object's attribute holds is named ``self.stream``; ``self`` is then a parameter whose type is the class. Of a call that returns
 several values, ``result[0]``, ``result[1]`` are the lvalues of a variable that gets them all.

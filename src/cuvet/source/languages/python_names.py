@@ -12,7 +12,8 @@ from cuvet.source.languages.cpp import Definition
 
 Style = Literal["tuple", "value", "pycuda", "ctypes"]
 """``tuple``: the status comes first in what is returned, outputs follow it. ``value``: an exception says that the call failed, and
-the outputs are returned. ``pycuda``: like ``value``, and what is made is freed when nothing names it any more. ``ctypes``: as in C, the status is returned."""
+the outputs are returned. ``pycuda``: like ``value``, and what is made is freed when nothing names it any more.
+``ctypes``: as in C, the status is returned."""
 
 _LOADED = "<ctypes>"
 """In place of a module's name: the driver or the runtime, loaded with ctypes."""
@@ -47,7 +48,8 @@ _IMPORT = re.compile(
 _BOUND = re.compile(rb"^[ \t]*(\w+)[ \t]+=(?!=)[ \t]*(?!None\b)\S", re.MULTILINE)
 
 LOADS = re.compile(
-    rb"""^(\w+)[ \t]*=[ \t]*(?:ctypes\.)?(?:CDLL|PyDLL|cdll\.LoadLibrary)\(\s*["'](?:lib(?:cuda|cudart)\.so|nvcuda\.dll|cudart64_)""",
+    rb"^(\w+)[ \t]*=[ \t]*(?:ctypes\.)?(?:CDLL|PyDLL|cdll\.LoadLibrary)"
+    rb"""\(\s*["'](?:lib(?:cuda|cudart)\.so|nvcuda\.dll|cudart64_)""",
     re.MULTILINE,
 )
 """The driver or the runtime is loaded by its own name."""

@@ -12,6 +12,7 @@ from cuvet.source.textual import (
     blocks,
     captures,
     deleters,
+    device_loops,
     devices,
     directions,
     events,
@@ -19,6 +20,7 @@ from cuvet.source.textual import (
     groups,
     moves,
     names,
+    owners,
     pointer_sizes,
     pointers,
     sizes,
@@ -46,6 +48,9 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
         yield from blocks.too_large(body)
+        yield from device_loops.on_other_device(body)
+        yield from owners.outlived(body)
+        yield from owners.elapsed_without_timing(body)
         yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
