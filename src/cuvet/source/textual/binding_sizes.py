@@ -15,10 +15,13 @@ from cuvet.source.textual.sizes import is_times_sizeof
 _CAST = re.compile(r"\((?:int|uint|long|ulong|nint|nuint|IntPtr|UIntPtr|SizeT)\)|new(?:IntPtr|UIntPtr|SizeT)(?=\()")
 _SIZE_OF = re.compile(r"Marshal\.SizeOf(?:<(\w+)>\(\)|\(typeof\((\w+)\)\))")
 _ELEMENTS = re.compile(r"(\w+(?:\.\w+)*)\.size|len\((\w+(?:\.\w+)*)\)")
-_OF_A_BYTE = re.compile(
+_ARE_LARGER = re.compile(rb"float|double|complex|int(?:16|32|64)|linspace|arange|\brandom\b|\brng\b")
+_ARE_BYTES = re.compile(rb"int8|packbits|frombuffer|fromarray|imread|np\.(?:bool|byte)|dtype=bool")
+"""What the file makes arrays of."""
+_MAY_BE_BYTES = re.compile(
     rb"(?i)int8|byte(?!ref|s\b)|bytearray|bytes\(|bool|char|frombuffer|image|fromarray|[\"'](?:[|<>=]?[iuS]1|B|b)[\"']"
 )
-"""What may make an array of bytes."""
+"""What may make an array of bytes in the function."""
 _LARGER = re.compile(r"<(?:float|double|int|uint|long|ulong|short|ushort)[1-4]?>$")
 
 
@@ -92,7 +95,9 @@ def _is_in_bytes(size: str, elements: str, reporter: Reporter) -> bool:
     return (
         bool(name)
         and size in (f"{name}.nbytes", f"{elements}*{name}.itemsize", f"{elements}*{name}.dtype.itemsize")
-        and _OF_A_BYTE.search(reporter.source.text, function.start, function.end) is None
+        and _MAY_BE_BYTES.search(reporter.source.text, function.start, function.end) is None
+        and _ARE_BYTES.search(reporter.source.text) is None
+        and _ARE_LARGER.search(reporter.source.text) is not None
     )
 
 

@@ -93,7 +93,8 @@ def _loop(node: Node, counter: str) -> Node | None:
     outer = enclosing(
         loop.parent, "for_statement", "while_statement", "do_statement", "for_range_loop", "lambda_expression"
     )
-    return loop if begins is not None and begins[1] == counter and outer is None else None
+    is_one = re.search(r"(?:<|!=)\s*1$|<=\s*0$", field_text(loop, "condition").strip()) is not None
+    return loop if begins is not None and begins[1] == counter and outer is None and not is_one else None
 
 
 def _stays(loop: Node, body: Body) -> bool:

@@ -46,11 +46,23 @@ def _owner(name: str, source: Source) -> Owner | None:
     ended = [
         (found, match[2]) for match in _ENDED.finditer(ending) if (found := meaning(match[1].decode())) and found.ended
     ]
-    if len(ended) != 1 or b"&&" in ending or b"||" in ending:
+    if len(ended) != 1:
         return None
     member, kind = ended[0][1], ended[0][0].ended[0][1].kind
+    if not _asked(ending) <= {member, b"this", b"nullptr", b"NULL", b"0"}:
+        return None
     shows = {match[1].decode() for match in re.finditer(_SHOWS % member, inside)}
     return Owner(name, inside, member.decode(), kind, frozenset({*shows, member.decode()}))
+
+
+def _asked(ending: bytes) -> set[bytes]:
+    """The words of all conditions in a destructor, and what else may decide what it does."""
+    asked = {
+        word
+        for match in re.finditer(rb"\bif\s*\(([^{};]*?)\)\s*[\w{:]", ending)
+        for word in re.findall(rb"\w+", match[1])
+    }
+    return asked | set(re.findall(rb"\b(?:else|for|while|switch|return|goto|try)\b|[?#]", ending))
 
 
 def outlived(body: Body) -> Iterator[Finding]:
@@ -68,6 +80,8 @@ def outlived(body: Body) -> Iterator[Finding]:
         if owner is None or taken is None or block is None or block == body.body or shown not in owner.shows:
             continue
         if owner.kind not in _USES_AFTER_END or not block.start_byte <= taken.start_byte < block.end_byte:
+            continue
+        if not all(_only_shows(node, parent, owner) for node, parent in body.identifiers(variable)):
             continue
         use = _used_after(target, taken, block, body)
         if use is not None:
@@ -92,6 +106,21 @@ def _owner_of(variable: str, body: Body) -> Owner | None:
     if around is None or storage(around) or not declared.kind.isidentifier():
         return None
     return _owner(declared.kind, body.source)
+
+
+def _only_shows(node: Node, parent: Node, owner: Owner) -> bool:
+    """Whether the name of the object stands in its declaration, or where its handle is taken: what else is done may move it on."""
+    around = enclosing(node, "declaration", "compound_statement")
+    if around is not None and around.type == "declaration" and _declares(around, node):
+        return True
+    return parent.type == "field_expression" and text_of(parent).partition(".")[2].strip() in owner.shows
+
+
+def _declares(declaration: Node, name: Node) -> bool:
+    return any(
+        each == name or (each.type == "init_declarator" and each.child_by_field_name("declarator") == name)
+        for each in declaration.children_by_field_name("declarator")
+    )
 
 
 def _scope(variable: str, body: Body) -> Node | None:
