@@ -3,10 +3,12 @@ from cuvet.rules.rule import SourceRule
 
 class SourceFreedWhileRegistered(SourceRule):
     """
-    checks: Registered memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``).
+    checks: Registered memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``),
+      or belongs to a vector that grows and may move it (a warning).
     why: The registration stays. When the heap uses the addresses again, registering them fails, and copies use the old pages.
     instead: Call ``cudaHostUnregister`` before the memory is freed.
-    limits: Only along the paths of one function.
+    limits: Only along the paths of one function. Silent about vectors that are cleared or made smaller before, or with a capacity that
+      what they grow by may depend on.
     """
 
     code = "CV859"
@@ -14,6 +16,8 @@ class SourceFreedWhileRegistered(SourceRule):
     help = "call cudaHostUnregister before the memory is freed"
     evidence = """
     measured: registering the addresses fails when they were mapped again (register_freed_then_again)
+    documented: push_back and insert cause reallocation if the new size is greater than the old capacity, which invalidates all pointers
+      to the elements (C++ standard, vector.modifiers)
     documented: makes the memory pageable again (CUDA Driver API, Memory Management, cuMemHostUnregister)
     """
     VALID = """

@@ -18,6 +18,7 @@ from cuvet.source.textual import (
     events,
     forks,
     groups,
+    growing,
     moves,
     names,
     owners,
@@ -49,6 +50,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from events.never_recorded(body)
         yield from blocks.too_large(body)
         yield from device_loops.on_other_device(body)
+        yield from growing.while_registered(body)
         yield from owners.outlived(body)
         yield from owners.elapsed_without_timing(body)
         yield from forks.used_in_child(body, found)
