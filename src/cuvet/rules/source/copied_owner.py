@@ -6,7 +6,8 @@ class SourceCopiedOwner(SourceRule):
     checks: A class creates a member in its constructor and ends it in its destructor. The compiler writes its copies.
     why: A copy has the same handle. The first object that is destroyed ends it; the other one uses it and ends it again.
     instead: Delete the copy constructor and copy assignment (and write the moves), or hold the handle in a smart pointer with a deleter.
-    limits: Does not check whether the class is ever copied. Silent about classes with members that cannot be copied, or with bases.
+    limits: A note, because it is not known whether the class is ever copied; a warning where ``push_back`` copies a local object of it.
+      Silent about classes with members that cannot be copied, or with bases.
     """
 
     code = "CV857"

@@ -8,6 +8,7 @@ from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules import rule_called
 from cuvet.rules.event.timing_disabled import EventTimingDisabled
+from cuvet.rules.source.copied_owner import SourceCopiedOwner
 from cuvet.source.calls import meaning
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, storage, text_of
@@ -18,6 +19,10 @@ _CLASS = rb"\b(?:class|struct)\s+(?:alignas\([^()]*\)\s*)?%s\b[^;{}()]*\{"
 _ENDED = re.compile(rb"\b(cu\w+)\s*\(\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\)")
 _MADE = rb"\bcu(?:da)?EventCreate(?:WithFlags)?\s*\(\s*&\s*(?:this\s*->\s*)?%s\s*,\s*([^();]*)\)"
 _SHOWS = rb"\b(\w+)\s*\(\s*\)\s*(?:const\b\s*)?(?:noexcept\b\s*)?\{\s*return\s+(?:this\s*->\s*)?%s\s*;\s*\}"
+_INTO = re.compile(rb"(?<![\w.>])(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\.\s*push_back\s*\(\s*([A-Za-z_]\w*)\s*\)")
+_NOT_COPIED = re.compile(
+    rb"unique_ptr|shared_ptr|atomic|mutex|thread|future|promise|[ou]?f?stream\b|\bcount\w*|\brefs?\w*|\bowns?\w*"
+)
 _LEAVES = re.compile(rb"\b(?:return|throw|goto|break|continue|exit|abort|co_\w+)\b")
 _HANDLE = re.compile(r"([A-Za-z_]\w*)\s*\.\s*([A-Za-z_]\w*)\s*(?:\(\s*\))?")
 _FLAGS = re.compile(r"[\w\s|:()]+")
@@ -167,6 +172,47 @@ def _blocks_around(block: Node) -> set[int]:
             found.add(around.id)
         around = around.parent
     return found
+
+
+def copied(body: Body) -> Iterator[Finding]:
+    """Local objects that are copied into a container, though the compiler writes the copies of their class."""
+    for match in _INTO.finditer(body.code) if b"~" in body.source.code else ():
+        container, variable = match[1].decode(), match[2].decode()
+        owner = _owner_of(variable, body)
+        if owner is None or not _is_copied_by_compiler(owner, body.source.code):
+            continue
+        node = enclosing(body.at(body.body.start_byte + match.start(2)), "call_expression")
+        held = rb"<\s*%s\s*>\s*%s\b" % (re.escape(owner.name.encode()), re.escape(container.encode()))
+        if node is None or re.search(held, body.source.code) is None or _is_set(owner, variable, body):
+            continue
+        message = f"`{variable}` is copied here, and the destructors of both objects end the same {owner.member}"
+        yield body.finding(SourceCopiedOwner, node, message, api=text_of(node).partition("(")[0], severity="warning")
+        return
+
+
+def _is_copied_by_compiler(owner: Owner, code: bytes) -> bool:
+    """Whether the class has no copies and moves of its own, nothing that cannot be copied, no base, and makes what it owns."""
+    name = re.escape(owner.name.encode())
+    head = re.search(_CLASS % name, code)
+    own = re.search(
+        rb"\b%s\s*\(\s*(?:const\s+)?%s\b|\boperator\s*=|\b%s\s*\([^()]*&&" % (name, name, name), owner.inside
+    )
+    makes = re.search(
+        rb"\bcu\w+\s*\(\s*(?:\([^()]*\)\s*)?&\s*(?:this\s*->\s*)?%s\b" % owner.member.encode(), owner.inside
+    )
+    return (
+        head is not None
+        and b":" not in head[0]
+        and own is None
+        and makes is not None
+        and _NOT_COPIED.search(owner.inside) is None
+    )
+
+
+def _is_set(owner: Owner, variable: str, body: Body) -> bool:
+    """Whether the function itself sets the member of the object, or calls what may let go of it."""
+    changes = rb"\b%s\s*\.\s*(?:%s\s*=(?!=)|\w*(?:release|detach|reset|swap|take|move|disown|forget)\w*\s*\()"
+    return re.search(changes % (variable.encode(), owner.member.encode()), body.code) is not None
 
 
 def elapsed_without_timing(body: Body) -> Iterator[Finding]:

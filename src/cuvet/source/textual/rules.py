@@ -53,6 +53,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from growing.while_registered(body)
         yield from owners.outlived(body)
         yield from owners.elapsed_without_timing(body)
+        yield from owners.copied(body)
         yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
