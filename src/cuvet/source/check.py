@@ -21,6 +21,7 @@ from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
+from cuvet.source.textual.python_core import closed_findings, closes_streams
 from cuvet.source.textual.python_devices import device_findings, streams_of_devices
 from cuvet.source.textual.python_directions import copies_from_numpy, direction_findings
 from cuvet.source.textual.resets import resets
@@ -38,6 +39,7 @@ _LIBRARIES = (
     (forks_with_torch, fork_findings),
     (copies_from_numpy, direction_findings),
     (streams_of_devices, device_findings),
+    (closes_streams, closed_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 
