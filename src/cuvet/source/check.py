@@ -21,6 +21,7 @@ from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
+from cuvet.source.textual.python_contexts import context_findings, makes_contexts
 from cuvet.source.textual.python_core import closed_findings, closes_streams
 from cuvet.source.textual.python_devices import device_findings, streams_of_devices
 from cuvet.source.textual.python_directions import copies_from_numpy, direction_findings
@@ -40,6 +41,7 @@ _LIBRARIES = (
     (copies_from_numpy, direction_findings),
     (streams_of_devices, device_findings),
     (closes_streams, closed_findings),
+    (makes_contexts, context_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 
