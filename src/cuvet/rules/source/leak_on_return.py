@@ -16,6 +16,8 @@ class SourceLeakOnReturn(SourceRule):
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
       API, Memory Management, Stream Management, Event Management)
+    documented: detach decreases the reference count of a context, which is deleted when that is zero (PyCUDA documentation,
+      pycuda.driver.Context.detach)
     """
     VALID = """
 ## freed on both ways [cuda]

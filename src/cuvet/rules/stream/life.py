@@ -52,6 +52,7 @@ instead: Destroy the stream after its last use in any thread. Earlier work still
 measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no error code
   (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy, stream_sync_after_destroy)
 documented: {undefined}
+documented: close destroys the stream that a stream of cuda.core owns (cuda.core, Stream.close)
 
 # stream-use-after-destroy: right
 

@@ -40,6 +40,10 @@ _COMPARED = re.compile(r"([\w.>-]*\w)(?:[<>]=?|!=)(\w[\w.>-]*)")
 _ENDS = re.compile(
     rb"(?i)\b\w*(?:free|release|destroy|clear|reset|delete|dealloc|clean|dispose|shrink|empty)\w*\s*[(;]|\bdelete\b"
 )
+_OVERWRITES = re.compile(
+    rb"\bmemset\s*\(\s*(?:\(\s*void\s*\*\s*\)\s*)?this\b|\bnew\s*\(\s*(?:\(\s*void\s*\*\s*\)\s*)?this\s*\)|\*\s*this\s*=(?!=)"
+)
+"""A method gives its whole object new values."""
 _SHOWN = re.compile(r"\s*(?:this->)?((?:\w+(?:->|\.))?\w+\(\))\s*")
 """A call that shows a member."""
 
@@ -48,6 +52,7 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
     straight = _reached_without_jumps(function)
     shows = not takes_over(function.name) or _CONST.match(source.text, function.start, function.end) is not None
     results: dict[str, str] = {}
+    overwritten = bool(function.owner) and _OVERWRITES.search(source.code, function.start, function.end) is not None
     for number, block in enumerate(function.blocks):
         for operation in block.operations:
             for lvalue, verb, kind, api in _deeds(operation, source, summaries, results):
@@ -57,6 +62,8 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
                 if named is not None:
                     guarded = bool(block.guards) or number not in straight
                     effect = _effect(function, named, verb, operation, source, guarded, kind, api)
+                    if verb == "ends" and named[0] == function.owner and overwritten:
+                        yield _effect(function, named, "clears", operation, source, guarded)
                     yield msgspec.structs.replace(
                         effect,
                         under=_conditions(function, block),

@@ -13,6 +13,7 @@ _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
 _NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")
 _OTHER_WAYS = re.compile(rb"#|\bswitch\b")
 _NOT_SURE = re.compile(rb"\b(?:return|throw|goto|abort|switch|\w*exit)\b|[?#]|&&|\|\|")
+_EXITS = re.compile(rb"(?:(?:std)?\s*::\s*)?(?:_exit|_Exit|exit|quick_exit|abort)\s*\(|(?:return|throw)\b")
 _HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|(?:Get|PeekAt)LastError|DriverGetVersion|RuntimeGetVersion)")
 
 
@@ -36,7 +37,9 @@ def used_in_child(body: Body, others: Sequence[Body]) -> Iterator[Finding]:
         (
             call
             for call in calls
-            if child.start_byte <= call.start < child.end_byte and not _is_put_off(call.node, child)
+            if child.start_byte <= call.start < child.end_byte
+            and not _is_put_off(call.node, child)
+            and not _comes_after_exit(call.node, child)
         ),
         None,
     )
@@ -58,13 +61,27 @@ def _is_put_off(call: Node, child: Node) -> bool:
     return around is not None and around.start_byte >= child.start_byte
 
 
+def _comes_after_exit(call: Node, child: Node) -> bool:
+    """Whether a statement before it, in the child's branch, always ends the process or the function."""
+    around = call
+    while around.parent is not None and around != child:
+        before = around.prev_named_sibling
+        while before is not None and around.parent.type == "compound_statement":
+            if _EXITS.match(before.text or b""):
+                return True
+            before = before.prev_named_sibling
+        around = around.parent
+    return False
+
+
 def _called(body: Body, child: Node, others: Sequence[Body]) -> tuple[Node, str] | None:
     """The first call in the child's branch of a function of the file that calls CUDA, and what it calls of CUDA."""
     names = Counter(other.name for other in others)
     using = {other.name: first for other in others if names[other.name] == 1 and (first := _first_call(other))}
     for name in using:
         for node, parent in body.identifiers(name):
-            if child.start_byte <= node.start_byte < child.end_byte and parent.type == "call_expression":
+            in_child = child.start_byte <= node.start_byte < child.end_byte
+            if in_child and parent.type == "call_expression" and not _comes_after_exit(parent, child):
                 return parent, using[name]
     return None
 

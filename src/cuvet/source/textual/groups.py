@@ -5,12 +5,15 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.group_left_open import SourceGroupLeftOpen
+from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Node, enclosing
 from cuvet.source.textual.written import Body, block_of
 
 _START, _END = re.compile(rb"\bncclGroupStart\s*\("), re.compile(rb"\bncclGroupEnd\s*\(")
 _LEAVES = re.compile(rb"\b(?:return|throw)\b")
 _RESULT = re.compile(rb"(?:\b(\w+)\s*=\s*)?\bnccl[A-Z]\w*\s*\(|\bncclResult_t\s+(\w+)")
+_CALLED = re.compile(rb"(?<![\w.>])([A-Za-z_]\w*)\s*\(")
+_ASSIGNED = rb"\b%s\s*=(?!=)\s*!?\s*(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*\("
 _FAILED = re.compile(rb"\bnccl(?:Success|[A-Z]\w*\s*\()")
 
 
@@ -63,5 +66,19 @@ def _is_of_failure(node: Node, body: Body, results: set[bytes]) -> bool:
         text = (condition.text or b"") if condition is not None else b""
         if _FAILED.search(text) or any(re.search(rb"\b%s\b" % name, text) for name in results):
             return True
+        if _asks_wrapper(text, body):
+            return True
         around = around.parent
+    return False
+
+
+def _asks_wrapper(condition: bytes, body: Body) -> bool:
+    """Whether the condition asks a function of the file that calls NCCL, or one that is not there, or for what such a one returned."""
+    called = set(_CALLED.findall(condition))
+    for name in set(re.findall(rb"[A-Za-z_]\w*", condition)):
+        called.update(re.findall(_ASSIGNED % name, body.code))
+    for name in called:
+        defined = re.search(rb"\b%s\s*\([^;{}]*\)[\w\s]*\{" % name, body.source.code)
+        if defined is None or b"nccl" in body.source.code[defined.end() : block_end(body.source.code, defined.end())]:
+            return True
     return False
