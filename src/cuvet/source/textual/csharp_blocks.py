@@ -38,11 +38,23 @@ def block_findings(root: Node, source: Source) -> Iterator[Finding]:
         sizes = _sizes(value, source)
         problem = problem_of((1, 1, 1, *sizes, 0)) if sizes is not None else None
         kernel = text_of(target).rpartition(".")[0]
-        if problem is not None and kernel and not _may_be_meant(node) and _is_launched(node, kernel):
+        if (
+            problem is not None
+            and _is_kernel(kernel, source)
+            and not _may_be_meant(node)
+            and _is_launched(node, kernel)
+        ):
             method = enclosing(node, *_METHODS)
             name = field_text(method, "name") if method is not None else ""
             place = frame(source, node.start_byte, node.end_byte, name)
             yield finding(LaunchImpossibleConfiguration, problem[1], site(text_of(target), place))
+
+
+def _is_kernel(kernel: str, source: Source) -> bool:
+    """Whether the file declares or makes the variable or the member as a kernel of ManagedCuda."""
+    name = kernel.rpartition(".")[2].encode()
+    declared = rb"\bCudaKernel\s*\??\s+%s\b|\b%s\s*=\s*(?:new\s+(?:\w+\.)*CudaKernel\b|(?:\w+\.)*LoadKernel\w*\s*\()"
+    return bool(re.fullmatch(rb"[A-Za-z_]\w*", name)) and re.search(declared % (name, name), source.text) is not None
 
 
 def _sizes(value: Node, source: Source) -> tuple[int, int, int] | None:
