@@ -166,6 +166,17 @@ def test_the_work_grows_as_the_function_does(shape: Callable[[int], str], monkey
     assert larger - large < 2.7 * (large - small)
 
 
+def test_the_work_grows_as_the_number_of_functions_does() -> None:
+    def file(count: int) -> str:
+        one = "constexpr int N@ = 256;\nvoid f@(float *p) {\n  scale<<<1, N@>>>(p);\n  cudaDeviceSynchronize();\n}\n"
+        head = "#include <cuda_runtime.h>\nvoid all() { f0(0); CHECK(cudaGetLastError()); }\n"
+        return head + "".join(one.replace("@", str(at)) for at in range(count))
+
+    lines_run(file(50))  # what is computed once for all files is known then
+    small, large, larger = (lines_run(file(count)) for count in (50, 100, 200))
+    assert larger - large < 2.1 * (large - small)
+
+
 def test_a_function_of_many_variables_is_searched_for_a_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     text = repeated("float *p@; cudaMalloc(&p@, 4); cudaFree(p@);")
     searched: list[bytes] = []
