@@ -12,6 +12,7 @@ from cuvet.analysis.crashes import Crashes
 from cuvet.analysis.diagnosis import fault_finding, touch_finding
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
+from cuvet.analysis.history import History, history
 from cuvet.analysis.judge import Judge
 from cuvet.analysis.kernels import RecordedKernels
 from cuvet.analysis.memory import memory_used
@@ -21,6 +22,7 @@ from cuvet.catalog import Kind
 from cuvet.findings import MemoryUse
 from cuvet.meta import Meta
 from cuvet.model import MORE_THAN_ANY_GPU, Model
+from cuvet.model.ledger import Changes
 from cuvet.model.state import MOST, VALUES_A_CALL, state_of
 from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
@@ -52,7 +54,7 @@ _MOST_RANGES = 1 << 14
 
 class ProcessAnalysis:
     """Judges the calls of one process. ``inherit`` gives the model of the parent at the fork that made this process,
-    or None if there is none (yet)."""
+    or None if there is none (yet). ``over_time``: what held memory is kept for ``history``."""
 
     def __init__(
         self,
@@ -60,6 +62,8 @@ class ProcessAnalysis:
         findings: Findings,
         inherit: Callable[[Recording], Model | None],
         generated: GeneratedCode,
+        *,
+        over_time: bool = False,
     ) -> None:
         self.recording = recording
         self.generated = generated
@@ -67,6 +71,7 @@ class ProcessAnalysis:
         self.not_checked: dict[str, None] = {}
         self.judge = Judge(findings, recording.clock)
         self.model: Model | None = None
+        self._over_time = over_time
         self._findings = findings
         self._running = False
         self._inherit = inherit
@@ -180,6 +185,8 @@ class ProcessAnalysis:
         to the fork."""
         if self.model is None:
             self.model = self._first_model()
+            if self._over_time and self.model is not None:
+                self.model.ledger.changes = Changes()
         return self.model
 
     def _first_model(self) -> Model | None:
@@ -330,3 +337,7 @@ class ProcessAnalysis:
     def memory(self) -> tuple[MemoryUse, ...]:
         """What the process holds, and held at most."""
         return tuple(memory_used(self.recording.pid, self.model.ledger)) if self.model is not None else ()
+
+    def history(self) -> History:
+        """What the process did over time; what held memory, if that was asked for. RecordingError if it cannot be read any more."""
+        return history(self.recording, self._sites, self.model)

@@ -25,11 +25,17 @@ class Analysis:
     machine. ``ignored`` says whether the report is to leave a finding out."""
 
     def __init__(
-        self, directory: Path, run: Run | None = None, ignored: Callable[[Finding], bool] = lambda finding: False
+        self,
+        directory: Path,
+        run: Run | None = None,
+        ignored: Callable[[Finding], bool] = lambda finding: False,
+        *,
+        over_time: bool = False,
     ) -> None:
         model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
         self._run = run
+        self._over_time = over_time
         self._findings = Findings(ignored)
         self._processes: dict[Path, ProcessAnalysis] = {}
         self.unreadable: dict[Path, str] = {}
@@ -50,7 +56,9 @@ class Analysis:
             try:
                 recording = Recording(path)
                 generated = GeneratedCode(recording, self._run)
-                self._processes[path] = ProcessAnalysis(recording, self._findings, self._model_at_fork, generated)
+                self._processes[path] = ProcessAnalysis(
+                    recording, self._findings, self._model_at_fork, generated, over_time=self._over_time
+                )
             except RecordingError as error:
                 if not running:
                     self.unreadable[path] = str(error)
@@ -121,12 +129,16 @@ def analyze(
     leaks: bool = False,
     memory: bool = False,
     ignored: Callable[[Finding], bool] = lambda finding: False,
+    then: Callable[[ProcessAnalysis], None] | None = None,
 ) -> Report:
-    """The report of one or more recordings, each counted once. CuvetError if a directory holds none, or only damaged ones."""
+    """The report of one or more recordings, each counted once. ``then`` is called with each process, whose history can be asked for.
+    CuvetError if a directory holds none, or only damaged ones."""
     reports = []
     for directory in {os.path.realpath(each): each for each in directories}.values():
-        analysis = Analysis(directory, ignored=ignored)
+        analysis = Analysis(directory, ignored=ignored, over_time=then is not None)
         reports.append(analysis.report(read_meta(directory), leaks=leaks, memory=memory))
+        for process in analysis.processes() if then is not None else ():
+            then(process)
         damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
         if damaged and not analysis.processes():
             raise CuvetError(damaged[0])

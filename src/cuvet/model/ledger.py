@@ -6,6 +6,7 @@ heap are told apart by stack, so that a program that allocates a million times i
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
@@ -22,6 +23,7 @@ Heap: TypeAlias = tuple[Literal["device", "managed", "host"], int | None]
 MANAGED: Heap = ("managed", None)
 HOST: Heap = ("host", None)
 
+MOST_CHANGES = 4_000_000
 _ON_DEVICE = frozenset({"linear", "pitched", "stream-ordered"})
 """Variants of allocations that hold memory of their own. Mapped memory is held by its handle, that of a module by the module."""
 BACKED = frozenset({"cuArrayCreate", "cuArray3DCreate", "cuMipmappedArrayCreate", "cuMemCreate"})
@@ -49,6 +51,30 @@ class Held:
     """Number of the peak that ``peak_bytes`` and ``peak_count`` are of; if that is not the newest, nothing has changed since."""
 
 
+class Changes:
+    """Every change of what places hold, in the order in which calls were judged: columns of when (nanoseconds since the process's first
+    record), which place (its number in ``places``, which has its heap too), and by how many bytes."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[Heap, Held]] = []
+        self.time_ns, self.place, self.bytes = array("Q"), array("L"), array("q")
+        self.more = 0
+        """Changes behind the first ``MOST_CHANGES``."""
+        self._numbers: dict[int, int] = {}
+
+    def add(self, heap: Heap, place: Held, bytes: int, time_ns: int) -> None:
+        """A time that is not known, or before that of the last change, counts as that."""
+        if len(self.time_ns) >= MOST_CHANGES:
+            self.more += 1
+            return
+        number = self._numbers.setdefault(id(place), len(self.places))
+        if number == len(self.places):
+            self.places.append((heap, place))
+        self.time_ns.append(max(time_ns, self.time_ns[-1] if self.time_ns else 0))
+        self.place.append(number)
+        self.bytes.append(bytes)
+
+
 @dataclass(slots=True)
 class Total:
     """A heap: what is held now, and at the peak, ``peak_ns`` after the process's first record."""
@@ -58,6 +84,8 @@ class Total:
     peak_bytes: int = 0
     peak_count: int = 0
     peak_ns: int = 0
+    heap: Heap = ("host", None)
+    changes: Changes | None = None
     _peaks: int = 0
     _places: dict[tuple[str, int], Held] = field(default_factory=dict)
 
@@ -82,6 +110,8 @@ class Total:
         place.count += count
         self.bytes += bytes
         self.count += count
+        if self.changes is not None:
+            self.changes.add(self.heap, place, bytes, time_ns)
         if self.bytes > self.peak_bytes:
             self.peak_bytes, self.peak_count, self.peak_ns = self.bytes, self.count, time_ns
             self._peaks += 1
@@ -116,6 +146,8 @@ class Ledger:
 
     def __init__(self, gpus: tuple[int, ...] = ()) -> None:
         self.gpus = gpus
+        self.changes: Changes | None = None
+        """Kept if somebody set it."""
         self.totals: dict[Heap, Total] = {}
         self._entries: dict[Object | None, _Entry] = {}
 
@@ -127,7 +159,9 @@ class Ledger:
         heap, size = measured
         if heap == ("device", None):
             heap = self.heap_of(None)
-        total = self.totals.setdefault(heap, Total())
+        total = self.totals.get(heap)
+        if total is None:
+            total = self.totals[heap] = Total(heap=heap, changes=self.changes)
         entry = self._entries[made] = _Entry(total, total.place_of(call), size, counted=False)
         entry.count(True, call.time_ns)
 
@@ -146,7 +180,7 @@ class Ledger:
         if gone.kind is Kind.MEMORY and entry.mappings:
             entry.mappings -= 1
         if not entry.mappings:
-            entry.count(False)
+            entry.count(False, gone.destroyed_by.time_ns if gone.destroyed_by is not None else 0)
 
     def heap_of(self, device: int | None) -> Heap:
         """The memory of a device; if it is not known which and there is only one, of that."""

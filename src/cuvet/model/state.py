@@ -17,7 +17,7 @@ VALUES_A_CALL = 16
 """To look at so many takes much less time than to judge a call."""
 _DIGEST_BYTES = 16
 _CLOCKS = frozenset({"clock", "endangered"})
-_LEFT_OUT = frozenset({"kernels", "_alike", "created_by", "timeline", "_default_stream_numbers"})
+_LEFT_OUT = frozenset({"kernels", "_alike", "created_by", "timeline", "_default_stream_numbers", "changes"})
 """What is found out again when it is needed, and what follows from the number of an object or is told of its context."""
 _PLAIN = (int, str, bytes, float, type(None))
 _PARTS = (list, tuple, set, frozenset)
