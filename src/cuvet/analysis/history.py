@@ -52,8 +52,8 @@ CALL = np.dtype(
         ("handle", "<u8"),
     ]
 )
-"""While it is read: ticks, and in ``place`` nothing yet. ``kind`` and ``handle``: of what it makes, or ``ends``; ``maybe``: it hands out what
-can be there already."""
+"""``entered`` and ``returned`` are ticks. ``kind`` and ``handle``: of what it makes, or ``ends``; ``maybe``: it hands out what can be there
+already."""
 
 
 class Place(NamedTuple):
@@ -233,7 +233,7 @@ def _take_outputs(batch: Batch, rows: Array, making: Array, known: _Known, numbe
 
 def _lives(rows: Array, entered_ns: Array, returned_ns: Array, model: Model | None) -> Lives:
     """Each end belongs to the newest object of its handle. An object whose handle was made again before had ended unseen."""
-    index = np.flatnonzero(rows["kind"] > 0)
+    index = np.flatnonzero((rows["kind"] > 0) & (rows["handle"] > 0))
     ends = rows["ends"][index]
     at_ns = np.where(ends, entered_ns[index], returned_ns[index])
     order = np.lexsort((at_ns, rows["handle"][index], rows["kind"][index]))
@@ -269,7 +269,8 @@ def _ask(model: Model | None, kind: Array, handle: Array, ended_ns: Array) -> No
 
 def _ns(ticks: Array, clock: Clock) -> Array:
     since = (ticks.astype(np.int64) - clock.origin) * clock.ns_per_tick
-    return np.clip(since, 0, LATEST_NS).astype(np.int64)
+    found: Array = np.clip(since, 0, LATEST_NS).astype(np.int64)
+    return found
 
 
 def _not_stored(recording: Recording, stored: int) -> Iterator[str]:

@@ -137,8 +137,9 @@ def analyze(
     for directory in {os.path.realpath(each): each for each in directories}.values():
         analysis = Analysis(directory, ignored=ignored, over_time=then is not None)
         reports.append(analysis.report(read_meta(directory), leaks=leaks, memory=memory))
-        for process in analysis.processes() if then is not None else ():
-            then(process)
+        if then is not None:
+            for process in analysis.processes():
+                then(process)
         damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
         if damaged and not analysis.processes():
             raise CuvetError(damaged[0])

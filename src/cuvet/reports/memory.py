@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from cuvet.findings import MemoryPlace, MemoryUse
+from cuvet.findings import MemoryPlace, MemoryUse, Site
 from cuvet.printable import printable
 from cuvet.reports import terminal
 from cuvet.sizes import binary_size, counted
@@ -55,10 +55,15 @@ def held(places: Iterable[MemoryPlace]) -> Iterator[str]:
         yield f"{binary_size(row.bytes)} in {counted(row.count, 'allocation')}: {row.where}"
 
 
+def title(memory: str, device: int | None) -> str:
+    """Of a kind of memory: ``memory of GPU 0``."""
+    if device is not None:
+        return f"memory of GPU {device}"
+    return {"managed": "managed memory", "host": "pinned host memory"}.get(memory, "memory of a GPU")
+
+
 def _headline(use: MemoryUse, several: bool) -> Text:
-    name = {"managed": "managed memory", "host": "pinned host memory"}.get(use.memory, "memory of a GPU")
-    if use.device is not None:
-        name = f"memory of GPU {use.device}"
+    name = title(use.memory, use.device)
     of = f" of {binary_size(use.capacity)}" if use.capacity else ""
     text = Text(name + (f", process {use.process}" if several else ""), style="bold cyan")
     peak = f": {binary_size(use.peak_bytes)}{of} at the peak, in {counted(use.peak_count, 'allocation')}"
@@ -87,19 +92,19 @@ def _table(use: MemoryUse) -> Iterator[Text]:
 def _rows(places: Iterable[MemoryPlace]) -> list[_Row]:
     rows: dict[str, _Row] = {}
     for place in places:
-        where = _where(place)
+        where = where_of(place.site, place.library)
         rows.setdefault(where, _Row(where)).add(place)
     return sorted(rows.values(), key=lambda row: -max(row.peak_bytes, row.bytes))
 
 
-def _where(place: MemoryPlace) -> str:
+def where_of(site: Site, library: str | None) -> str:
     """``train.py:41 in load, from main:90 (cudaMalloc by libtorch_cuda.so)``; without the library if its code is the place."""
-    frames = terminal.located(place.site)
+    frames = terminal.located(site)
     where = terminal.place_of(frames) or "no stack was recorded"
     if len(frames) > 1 and frames[1].line:
         where += printable(f", from {frames[1].function}:{frames[1].line}")
-    named = bool(frames) and os.path.basename(frames[0].module or "") == place.library
-    by = f"{place.site.api} by {place.library}" if place.library and not named else place.site.api
+    named = bool(frames) and os.path.basename(frames[0].module or "") == library
+    by = f"{site.api} by {library}" if library and not named else site.api
     return f"{where} ({printable(by)})"
 
 

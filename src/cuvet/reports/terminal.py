@@ -8,7 +8,7 @@ import io
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, TextIO
@@ -123,7 +123,7 @@ def render_finding(finding: Finding, program: Program, console: Console, evidenc
     line(console, headline(finding))
     _site(finding.site, finding.argument, style, console)
     _history(finding, console)
-    for label, text in _explanation(finding, program, evidence):
+    for label, text in explanation(finding, program, evidence):
         labelled(label, text, console)
 
 
@@ -162,22 +162,27 @@ def _machine(cause: MachineCause, console: Console) -> None:
 
 
 def _history(finding: Finding, console: Console) -> None:
-    """Earlier calls that belong to it, and where each object was destroyed and created, other than by the finding's own call; a call
-    that did it to several is shown once."""
+    """Calls of ``history``, each with its source."""
+    for text, site in history(finding):
+        line(console, text)
+        if site is not None:
+            _site(site, None, _PLACE, console)
+
+
+def history(finding: Finding) -> Iterator[tuple[Text, Site | None]]:
+    """Earlier calls that belong to it, and where each object was destroyed and created, other than by the finding's own call. A call
+    that did it to several has its place once."""
     for each in finding.earlier:
-        line(console, Text("note", style=STYLES["note"]).append(f": {printable(each.text)}", style="not bold"))
-        _site(each.site, None, _PLACE, console)
+        yield Text("note", style=STYLES["note"]).append(f": {printable(each.text)}", style="not bold"), each.site
     shown = {_call(each.site) for each in finding.earlier}
     for thing in finding.objects:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
             if site is None or _call(site) == _call(finding.site):
                 continue
             verb = next((verb for part, verb, kinds in verbs if part in site.api and thing.kind in kinds), usual)
-            key = _call(site)
-            line(console, _note(thing, verb, site, finding.site, again=key in shown))
-            if key not in shown:
-                _site(site, None, _PLACE, console)
-            shown.add(key)
+            again = _call(site) in shown
+            yield _note(thing, verb, site, finding.site, again=again), None if again else site
+            shown.add(_call(site))
 
 
 def _call(site: Site) -> tuple[int, int, int]:
@@ -325,7 +330,8 @@ def duration(duration_ns: int) -> str:
     return f"{duration_ns} ns"
 
 
-def _explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -> Iterable[tuple[str, str]]:
+def explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -> Iterable[tuple[str, str]]:
+    """Labels and texts below a finding. ``known``: what of the evidence is shown."""
     for reason in finding.because:
         yield "because", reason
     if finding.memory:
