@@ -25,6 +25,15 @@ exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--erro
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    add_source_root(parser)
+    reports.add_choice(parser)
+    verdict.add_arguments(parser)
+    reports.add_arguments(parser, NAME)
+    reports.add_contents(parser)
+
+
+def add_source_root(parser: argparse.ArgumentParser) -> None:
+    """Add ``--source-root``."""
     parser.add_argument(
         "--source-root",
         metavar="DIR",
@@ -33,10 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show lines of sources below DIR only; may be repeated (default: any source for a recording in ~/.local/state/cuvet,"
         " sources below the working directory for one from elsewhere)",
     )
-    reports.add_choice(parser)
-    verdict.add_arguments(parser)
-    reports.add_arguments(parser, NAME)
-    reports.add_contents(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.reports import choice
 
     chosen = choice.of(args)
-    with _sources(args):
+    with sources(args):
         with shown(args.directories):
             report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
         report = chosen.of(report)
@@ -58,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return verdict.exit_code(args, report) or 0
 
 
-def _sources(args: argparse.Namespace) -> AbstractContextManager[None]:
+def sources(args: argparse.Namespace) -> AbstractContextManager[None]:
     """While it is open, no source is read but those that this user wants to show to whom the report is for."""
     from cuvet.launch import trace
     from cuvet.reports.source import only_below

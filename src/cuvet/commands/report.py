@@ -1,0 +1,65 @@
+"""``cuvet report``: a page, or a trace for Perfetto, from recordings."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cuvet import CuvetError, arguments
+from cuvet.commands.analyze import add_source_root, sources
+from cuvet.numeric import import_numpy
+
+NAME = "report"
+HELP = "Make a page to look at, or a trace for Perfetto, from recordings of `cuvet run`."
+EPILOG = """examples:
+  cuvet report --html report.html DIR            findings, timeline, objects and memory in one file; opens without a network
+  cuvet report --perfetto trace.pb DIR           open it at ui.perfetto.dev or with trace_processor
+  cuvet report --html report.html --source-root ~/src/project rec.*
+
+exit codes: 0, whatever was found; 2 there is no recording, a file cannot be written, or a mistake in the use of cuvet
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    parser.add_argument("--html", metavar="FILE", type=arguments.path, help="write a page to FILE")
+    parser.add_argument("--perfetto", metavar="FILE", type=arguments.path, help="write a trace in Perfetto's format to FILE")
+    parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
+    add_source_root(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.html is None and args.perfetto is None:
+        raise CuvetError("nothing to write: give --html FILE or --perfetto FILE (see cuvet report -h)")
+    import_numpy()
+    from cuvet.analysis import ProcessAnalysis, analyze
+    from cuvet.analysis.history import History
+    from cuvet.launch.progress import shown
+    from cuvet.reports.ignored import is_ignored, without_ignored
+
+    histories: list[History] = []
+
+    def keep(process: ProcessAnalysis) -> None:
+        histories.append(process.history())
+
+    with sources(args):
+        with shown(args.directories):
+            report = without_ignored(analyze(args.directories, leaks=args.leaks, ignored=is_ignored, then=keep))
+        if args.html is not None:
+            from cuvet.reports.page import page
+
+            _write(args.html, page(report, histories).encode())
+        if args.perfetto is not None:
+            from cuvet.reports.perfetto import trace
+
+            data, left_out = trace(report, histories)
+            _write(args.perfetto, data)
+            for sentence in left_out:
+                print(f"cuvet: {args.perfetto}: {sentence}", file=sys.stderr)
+    return 0
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise CuvetError(f"cannot write the report to {path}: {error.strerror}") from error
