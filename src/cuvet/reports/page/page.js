@@ -10,18 +10,17 @@ let selected = -1;
 // Numbers for people.
 
 function duration(ns) {
-  const a = Math.abs(ns);
-  if (a >= 1e9) return (ns / 1e9).toPrecision(4) + " s";
-  if (a >= 1e6) return (ns / 1e6).toPrecision(4) + " ms";
-  if (a >= 1e3) return (ns / 1e3).toPrecision(4) + " µs";
+  for (const [unit, factor] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (Math.abs(ns) >= factor) return digits(ns / factor) + " " + unit;
   return Math.round(ns) + " ns";
 }
+
+function digits(value) { return String(Number(value.toPrecision(4))); }
 
 function size(bytes) {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   while (bytes >= 1024 && unit < units.length - 1) { bytes /= 1024; unit++; }
-  return (unit ? bytes.toPrecision(4) : bytes) + " " + units[unit];
+  return digits(bytes) + " " + units[unit];
 }
 
 // The theme: the system's, until the button or the key t chooses the other one.
@@ -114,13 +113,13 @@ function drawBins(context, lane, bins, y, width, x) {
   context.fillStyle = lane.k === "objects" ? colors["life-line"] : colors.bins;
   for (let i = first; i <= last; i++) {
     if (!bins[i]) continue;
-    const a = x(i * step), b = x((i + 1) * step), h = Math.max(1, log(bins[i]) * (H - 4));
-    context.fillRect(a, y + H - 2 - h, Math.max(b - a, .7), h);
+    const a = Math.round(x(i * step)), b = Math.round(x((i + 1) * step)), h = Math.max(1, log(bins[i]) * (H - 4));
+    context.fillRect(a, y + H - 2 - h, Math.max(b - a, 1), h);
   }
 }
 
 function drawCalls(context, width, scale, x) {
-  const lastPixel = new Map();
+  const lastPixel = new Map(), top = line.whole ? 4 : 9;
   for (let i = 0; i < calls.t.length; i++) {
     const begin = calls.t[i], length = calls.d[i] < 0 ? line.end - begin : calls.d[i];
     if (begin > to) break;
@@ -132,11 +131,11 @@ function drawCalls(context, width, scale, x) {
     context.fillStyle = colors[color];
     const row = rowOf[calls.l[i]], pixel = Math.round(a * 2);
     if (row >= 0 && (failed || w > 1 || lastPixel.get(row * 8 + calls.sorts[calls.a[i]]) !== pixel || matchApi !== null)) {
-      context.fillRect(a, row * H + 4, w, H - 9);
+      context.fillRect(a, row * H + top, w, H - top - 5);
       lastPixel.set(row * 8 + calls.sorts[calls.a[i]], pixel);
     }
     const stream = calls.s[i] < 0 ? -1 : rowOf[calls.s[i]];
-    if (stream >= 0) context.fillRect(a, stream * H + 5, Math.max(1.5, Math.min(w, 3)), H - 11);
+    if (stream >= 0) context.fillRect(a, stream * H + top + 1, Math.max(1.5, Math.min(w, 3)), H - top - 7);
   }
   context.globalAlpha = 1;
 }
@@ -352,7 +351,7 @@ function drawCurves() {
 }
 
 function drawCurve(box, held) {
-  const count = held.t.length, sums = held.t.map((_, i) => held.v.reduce((a, each) => a + each[i], 0)), top = sums.reduce((a, b) => Math.max(a, b), 1) * 1.08;
+  const count = held.t.length, sums = held.t.map((_, i) => held.v.reduce((a, each) => a + each[i], 0)), top = sums.reduce((a, b) => Math.max(a, b), 1) * 1.02;
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 1000 200");
   svg.setAttribute("preserveAspectRatio", "none");
@@ -371,8 +370,9 @@ function drawCurve(box, held) {
   const cursor = document.createElementNS(SVG, "line"), said = document.createElement("span"), high = document.createElement("span");
   cursor.setAttribute("class", "cursor"); cursor.setAttribute("y2", "200"); cursor.setAttribute("visibility", "hidden");
   svg.append(cursor);
-  high.className = "top"; said.className = "said"; high.textContent = size(Math.round(top / 1.08)) + " at the peak, " + duration(held.end) + " from left to right";
-  box.append(svg, high, said);
+  const text = document.createElement("p");
+  high.textContent = "0 to " + duration(held.end) + ", height " + size(Math.round(top / 1.02)); text.append(high, said); text.className = "said";
+  box.append(text, svg);
   const rows = all("tbody tr", box.parentElement);
   box.addEventListener("pointermove", event => {
     const area = svg.getBoundingClientRect(), t = (event.clientX - area.left) / area.width * held.end;
