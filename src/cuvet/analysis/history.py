@@ -6,9 +6,11 @@ something else, and names, are told by the model; memory by the model's ledger.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -79,8 +81,10 @@ class History:
     """One process. Times are nanoseconds since its first record, which was ``start_ns`` after the epoch.
 
     Columns with a row for each stored call, in the order in which they entered: ``thread``, ``number``, ``place`` (an index for
-    ``place_of``), ``entered_ns``, ``duration_ns`` (-1: it did not return), ``status``, ``stream`` (the handle on which it enqueued, or
-    ``NO_STREAM``). ``name_of`` gives the name of an object in reports; None if the model does not know it any more."""
+    ``place_of``,
+    ``api_of`` and ``entry_point_of``), ``entered_ns``, ``duration_ns`` (-1: it did not return), ``status``, ``stream`` (the handle on which
+    it enqueued, or ``NO_STREAM``). ``name_of`` gives the name of a stream in reports; None if the model does not know it any more.
+    ``arguments_of`` reads the words of the arguments of some calls, given by their rows in ascending order. ``left_out``: sentences."""
 
     process: int
     executable: str
@@ -100,6 +104,7 @@ class History:
     api_of: Callable[[int], str]
     entry_point_of: Callable[[int], EntryPoint | None]
     name_of: Callable[[int], str | None]
+    arguments_of: Callable[[Array], list[tuple[int, ...]]]
     left_out: tuple[str, ...] = ()
 
 
@@ -167,6 +172,7 @@ def history(recording: Recording, sites: Sites, model: Model | None) -> History:
         api_of=lambda place: _api(stacks[place], entry_points, sites),
         entry_point_of=lambda place: entry_points[stacks[place][0]],
         name_of=lambda handle: _stream_name(model, handle),
+        arguments_of=partial(_arguments, recording.path, order),
         left_out=(*left_out, *_not_stored(recording, len(rows))),
     )
 
@@ -229,6 +235,23 @@ def _take_outputs(batch: Batch, rows: Array, making: Array, known: _Known, numbe
         having, at = having[meant], at[meant]
         rows["handle"][having] = batch.words(having, at + 1)
         rows["kind"][having] = known.kind[number][having]
+
+
+def _arguments(path: Path, order: Array, rows: Array) -> list[tuple[int, ...]]:
+    """``order``: by row, which call of the file it is."""
+    wanted = np.sort(order[rows])
+    found: dict[int, tuple[int, ...]] = {}
+    first = 0
+    for batch in Recording(path).poll():
+        here = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + len(batch.calls))]
+        for each in here.tolist():
+            words = batch.record(each - first)[layout.CALL.itemsize :]
+            count = min(int(batch.calls["arguments"][each - first]), len(words) // 8)
+            found[each] = struct.unpack_from(f"<{count}Q", words)
+        first += len(batch.calls)
+        if not len(wanted) or first > wanted[-1]:
+            break
+    return [found.get(each, ()) for each in order[rows].tolist()]
 
 
 def _lives(rows: Array, entered_ns: Array, returned_ns: Array, model: Model | None) -> Lives:

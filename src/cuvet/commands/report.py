@@ -22,7 +22,9 @@ exit codes: 0, whatever was found; 2 there is no recording, a file cannot be wri
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
     parser.add_argument("--html", metavar="FILE", type=arguments.path, help="write a page to FILE")
-    parser.add_argument("--perfetto", metavar="FILE", type=arguments.path, help="write a trace in Perfetto's format to FILE")
+    parser.add_argument(
+        "--perfetto", metavar="FILE", type=arguments.path, help="write a trace in Perfetto's format to FILE"
+    )
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
     add_source_root(parser)
 

@@ -225,6 +225,7 @@ def _open(path: str, build_id: str) -> ElfSymbols:
 
 atexit.register(_open.cache_clear)  # what symbolic made can be deleted only while its modules are there
 
+
 def _build_id(elf: Elf) -> str:
     section = elf.section(".note.gnu.build-id")
     note = section.contents.read(0, 128) if section is not None else b""

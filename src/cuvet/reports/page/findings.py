@@ -25,7 +25,13 @@ def section(report: Report, shown: Sequence[Finding]) -> Markup:
     if more:
         left = f"{counted(more, 'more finding')} not shown, to keep this page small: `cuvet analyze -v` shows all."
         parts.append(tag("p", left, class_="left"))
-    return tag("section", tag("h2", "Findings"), tag("p", id="matching", class_="left", aria_live="polite"), *parts, id="findings")
+    return tag(
+        "section",
+        tag("h2", "Findings"),
+        tag("p", id="matching", class_="left", aria_live="polite"),
+        *parts,
+        id="findings",
+    )
 
 
 def _finding(index: int, finding: Finding, report: Report) -> Markup:

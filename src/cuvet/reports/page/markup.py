@@ -41,5 +41,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 
 def embedded(identifier: str, data: object) -> Markup:
     """Data for the page's script. It is not run: browsers run no script of this type, and nothing in it can end the element."""
-    document = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    document = (
+        json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    )
     return Markup(f'<script type="application/json" id="{identifier}">{document}</script>')

@@ -28,16 +28,28 @@ def section(histories: Sequence[History]) -> tuple[Markup, list[dict[str, object
     figures, data = [], []
     for index, (history, each) in enumerate(shown):
         chosen = samples(each, min(_POINTS, 4 * _POINTS // len(shown)))
-        held_by = [_by_place(each, place) for place in range(len(each.places) + bool(each.others))]
+        held_by = [by_place(each, place) for place in range(len(each.places) + bool(each.others))]
         values, most = [of[chosen].tolist() for of in held_by], [int(of.max()) for of in held_by]
         name = title(each.heap[0], each.heap[1]) + (f", process {history.process}" if several else "")
         figures.append(_figure(index, name, each, values, most))
         data.append(
-            {"name": printable(name), "end": history.end_ns, "capacity": each.capacity, "t": each.time_ns[chosen].tolist(), "v": values}
+            {
+                "name": printable(name),
+                "end": history.end_ns,
+                "capacity": each.capacity,
+                "t": each.time_ns[chosen].tolist(),
+                "v": values,
+            }
         )
     parts = [tag("h2", "Memory over time by place"), *figures]
     if len(held) > len(shown):
-        parts.append(tag("p", f"{counted(len(held) - len(shown), 'more kind')} of memory of other processes not shown.", class_="left"))
+        parts.append(
+            tag(
+                "p",
+                f"{counted(len(held) - len(shown), 'more kind')} of memory of other processes not shown.",
+                class_="left",
+            )
+        )
     about = (
         "Bytes that were asked for, from the first use to the last. Between two points of a curve is what was held longest or most."
         " Calls that allocate and free the same again and again are judged once: their rise is in the curve where it is highest."
@@ -53,22 +65,28 @@ def _figure(index: int, name: str, held: HeldOverTime, values: Sequence[Sequence
         tag("tr", tag("td", class_=f"swatch m{number % 13}"), tag("td", where, class_="place"),
             tag("td", binary_size(peak), class_="number"),
             tag("td", binary_size(each[-1]) if each and each[-1] else "none", class_="number"))
-        for number, (where, each, peak) in enumerate(zip(_wheres(held), values, most, strict=True))
+        for number, (where, each, peak) in enumerate(zip(wheres(held), values, most, strict=True))
     ]  # fmt: skip
     names = (tag("th", each, scope="col") for each in ("", "Held by", "At most", "At the end"))
     table = tag("table", tag("thead", tag("tr", *names)), tag("tbody", *rows), class_="legend")
-    drawing = tag("div", class_="curves", data_index=index, role="img", aria_label=f"{name} over time; the table below has the numbers")
+    drawing = tag(
+        "div",
+        class_="curves",
+        data_index=index,
+        role="img",
+        aria_label=f"{name} over time; the table below has the numbers",
+    )
     return tag("figure", caption, drawing, tag("div", table, class_="scroll"))
 
 
-def _wheres(held: HeldOverTime) -> Iterator[str]:
+def wheres(held: HeldOverTime) -> Iterator[str]:
     for place in held.places:
         yield where_of(place.site, place.library)
     if held.others:
         yield counted(held.others, "other place")
 
 
-def _by_place(held: HeldOverTime, place: int) -> Array:
+def by_place(held: HeldOverTime, place: int) -> Array:
     found: Array = np.cumsum(np.where(held.place == place, held.bytes, 0))
     return found
 

@@ -39,7 +39,9 @@ class Row(NamedTuple):
 
 def section(histories: Sequence[History], most: int) -> Markup:
     """``most`` rows at most, those of which most were made."""
-    rows = sorted((row for each in histories for row in rows_of(each)), key=lambda row: (-row.made, row.kind, row.where))
+    rows = sorted(
+        (row for each in histories for row in rows_of(each)), key=lambda row: (-row.made, row.kind, row.where)
+    )
     if not rows:
         return Markup()
     several = len({row.process for row in rows}) > 1
@@ -52,7 +54,9 @@ def section(histories: Sequence[History], most: int) -> Markup:
         parts.append(tag("p", f"{counted(len(rest), 'more place')}, which made {made}, not shown.", class_="left"))
     told = "A life is from the return of the call that made the object to the call that ended it. Lives that had not ended do not count."
     scroll = tag("div", *parts, class_="scroll", tabindex="0", role="region", aria_label="Lives of objects")
-    return tag("section", tag("h2", "Objects by place of creation"), tag("p", told, class_="about"), scroll, id="objects")
+    return tag(
+        "section", tag("h2", "Objects by place of creation"), tag("p", told, class_="about"), scroll, id="objects"
+    )
 
 
 def _heading(index: int, name: str, sort: str) -> Markup:
@@ -62,10 +66,21 @@ def _heading(index: int, name: str, sort: str) -> Markup:
 
 def _row(row: Row, several: bool) -> Markup:
     where = f"{row.where}, process {row.process}" if several else row.where
-    lives = (tag("td", terminal.duration(ns) if ns >= 0 else "–", class_="number", data_value=ns) for ns in (row.median_ns, row.longest_ns))
+    lives = (
+        tag("td", terminal.duration(ns) if ns >= 0 else "–", class_="number", data_value=ns)
+        for ns in (row.median_ns, row.longest_ns)
+    )
     counts = (tag("td", f"{n:,}", class_="number", data_value=n) for n in (row.made, row.most, row.at_end))
     kept = "kept" if row.at_end and row.made > 1 and row.at_end == row.made else None
-    return tag("tr", tag("td", row.kind), tag("td", where, class_="place"), *counts, *lives, class_=kept, data_process=row.process)
+    return tag(
+        "tr",
+        tag("td", row.kind),
+        tag("td", where, class_="place"),
+        *counts,
+        *lives,
+        class_=kept,
+        data_process=row.process,
+    )
 
 
 def rows_of(history: History) -> list[Row]:

@@ -1,7 +1,7 @@
 """Data of the timeline: lanes of contexts, threads, streams and living objects, the calls that there is room for, and findings' calls.
 
-Of more calls than ``most`` those are shown one by one that belong to findings, with their neighbours, and those that failed; of the rest the
-longest in each part of the time. How many there are is in the lanes' bins for all of them.
+Of more calls than there is room for, ``overview.py`` chooses those that are shown one by one. The lanes' bins count
+all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuvet.analysis.history import LATEST_NS, NO_STREAM, History
+from cuvet.analysis.history import NO_STREAM, History
 from cuvet.catalog import EntryPoint, Kind, api_of, status_name
 from cuvet.catalog.roles import ENDS, MAKES, Verb
 from cuvet.findings import Finding, Site
@@ -20,6 +20,7 @@ from cuvet.printable import printable
 from cuvet.recording.layout import PENDING
 from cuvet.recording.reader import Array
 from cuvet.reports.memory import where_of
+from cuvet.reports.overview import chosen_calls, offsets
 from cuvet.sizes import counted, plural
 
 MOST_PROCESSES, MOST_THREADS, MOST_STREAMS, MOST_CONTEXTS = 12, 24, 32, 8
@@ -27,9 +28,6 @@ MOST_LANES = 150
 MOST_BARS = 200
 """Lives in a lane."""
 MOST_PLACES = 1000
-MOST_FAILED = 1000
-NEIGHBOURS = 40
-"""Calls of a thread before and after a finding's call that are shown."""
 SORTS = ("work", "copy", "make", "end", "wait", "other")
 """What a call does, for its colour."""
 
@@ -51,7 +49,8 @@ class Lane(NamedTuple):
     process: int
     key: str
     name: str
-    count: int = 0
+    calls: int = 0
+    """Or objects that were made."""
     bins: Sequence[int] = ()
     bars: Sequence[tuple[int, int, str]] = ()
     """Lives: from, to (-1: it lived at the end), name."""
@@ -60,14 +59,9 @@ class Lane(NamedTuple):
 @dataclass(slots=True)
 class Timeline:
     lanes: list[Lane]
+    apis: list[str]
     data: dict[str, object]
     left_out: list[str]
-
-
-def offsets(histories: Sequence[History]) -> list[int]:
-    """When each process began, in nanoseconds after the first."""
-    first = min((each.start_ns for each in histories), default=0)
-    return [each.start_ns - first if each.start_ns - first < LATEST_NS else 0 for each in histories]
 
 
 def timeline(findings: Sequence[Finding], histories: Sequence[History], most: int, bins: int) -> Timeline:
@@ -87,7 +81,7 @@ def timeline(findings: Sequence[Finding], histories: Sequence[History], most: in
         own, missing = _lanes(history, begin, end, bins, MOST_LANES - len(lanes))
         left_out += missing
         share = max(most * len(history.thread) // max(stored, 1), min(100, most))
-        chosen = _chosen(history, findings, min(share, room))
+        chosen = chosen_calls(history, findings, min(share, room))
         room -= len(chosen)
         calls.add(history, chosen, begin, {lane.key: len(lanes) + at for at, lane in enumerate(own)})
         lanes += own
@@ -104,11 +98,11 @@ def timeline(findings: Sequence[Finding], histories: Sequence[History], most: in
         "calls": calls.data(),
         "marks": list(_marks(findings, shown, begins, lanes)),
     }
-    return Timeline(lanes, data, left_out)
+    return Timeline(lanes, [*calls.apis.texts], data, left_out)
 
 
 def _lane_data(lane: Lane) -> dict[str, object]:
-    data: dict[str, object] = {"k": lane.kind, "p": lane.process, "id": lane.key, "n": lane.name, "c": lane.count}
+    data: dict[str, object] = {"k": lane.kind, "p": lane.process, "id": lane.key, "n": lane.name, "c": lane.calls}
     if any(lane.bins):
         data["b"] = _runs(lane.bins)
     if lane.bars:
@@ -133,7 +127,15 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
     """The lanes of a process, and what of it is in none."""
     pid = history.process
     program = history.executable.rpartition("/")[2]
-    lanes = [Lane("process", pid, str(pid), printable(f"process {pid}" + (f" ({program})" if program else "")), len(history.thread))]
+    lanes = [
+        Lane(
+            "process",
+            pid,
+            str(pid),
+            printable(f"process {pid}" + (f" ({program})" if program else "")),
+            len(history.thread),
+        )
+    ]
     at = (history.entered_ns + begin) * bins // end
     contexts, context_count = _of_objects(history, Kind.CONTEXT, "context", begin, MOST_CONTEXTS)
     threads, thread_count = _threads(history, at, bins)
@@ -141,7 +143,11 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
     lanes += [*contexts, *threads, *streams, *_living(history, begin, end, bins)]
     left_out = [
         f"process {pid}: {counted(count - len(own), f'more {noun}')} without a lane"
-        for noun, own, count in (("context", contexts, context_count), ("thread", threads, thread_count), ("stream", streams, stream_count))
+        for noun, own, count in (
+            ("context", contexts, context_count),
+            ("thread", threads, thread_count),
+            ("stream", streams, stream_count),
+        )
         if count > len(own)
     ]
     if len(lanes) > room:
@@ -159,7 +165,16 @@ def _threads(history: History, at: Array, bins: int) -> tuple[list[Lane], int]:
         name = history.threads.get(thread, "")
         text = f"thread {thread}" + (f" {name}" if name else "")
         counts = np.bincount(at[own], minlength=bins)
-        lanes.append(Lane("thread", history.process, f"t{history.process}/{thread}", printable(text), int(own.sum()), counts.tolist()))
+        lanes.append(
+            Lane(
+                "thread",
+                history.process,
+                f"t{history.process}/{thread}",
+                printable(text),
+                int(own.sum()),
+                counts.tolist(),
+            )
+        )
     return lanes, len(found)
 
 
@@ -192,7 +207,17 @@ def _of_objects(history: History, kind: Kind, noun: str, begin: int, most: int) 
     for handle in handles[:most]:
         own = rows[lives.handle[rows] == handle]
         name = f"{noun} {handle:#x}"
-        lanes.append(Lane(noun, history.process, f"{noun}{history.process}/{handle:#x}", name, len(own), (), _bars(history, own, name, begin)))
+        lanes.append(
+            Lane(
+                noun,
+                history.process,
+                f"{noun}{history.process}/{handle:#x}",
+                name,
+                len(own),
+                (),
+                _bars(history, own, name, begin),
+            )
+        )
     return lanes, len(handles)
 
 
@@ -223,63 +248,30 @@ def _living(history: History, begin: int, end: int, bins: int) -> Iterator[Lane]
         last = np.searchsorted(at, np.arange(bins), "left") - 1
         heights = np.maximum(heights, np.where(last >= 0, sums[np.maximum(last, 0)], 0))
         noun = plural(Kind(kind).row.counted or Kind(kind).noun)
-        yield Lane("objects", history.process, f"o{history.process}/{kind}", f"{noun} alive", int(own.sum()), heights.tolist())
-
-
-def _chosen(history: History, findings: Sequence[Finding], most: int) -> Array:
-    """Indices of calls that are shown one by one."""
-    count = len(history.thread)
-    if count <= most:
-        return np.arange(count)
-    needed = np.zeros(count, bool)
-    for site in (site for finding in findings for site in _sites(finding)):
-        if site.process == history.process:
-            _mark(history, needed, site)
-    failed = np.flatnonzero(history.status != 0)[:MOST_FAILED]
-    needed[failed] = True
-    if (more := int(needed.sum()) - most) > 0:
-        needed[np.flatnonzero(needed)[-more:]] = False
-    slots = max(most - int(needed.sum()), 1)
-    slot = history.entered_ns * slots // (history.end_ns + 1)
-    order = np.lexsort((-history.duration_ns, slot))
-    firsts = order[np.concatenate([[True], np.diff(slot[order]) != 0])]
-    needed[firsts[: max(most - int(needed.sum()), 0)]] = True
-    rest = most - int(needed.sum())
-    if rest > 0:
-        others = np.flatnonzero(~needed)
-        needed[others[np.argsort(-history.duration_ns[others], kind="stable")[:rest]]] = True
-    return np.flatnonzero(needed)
-
-
-def _mark(history: History, needed: Array, site: Site) -> None:
-    """A call, and its neighbours on its thread."""
-    own = np.flatnonzero(history.thread == site.thread)
-    near = np.abs(history.number[own].astype(np.int64) - site.call) <= NEIGHBOURS
-    needed[own[near]] = True
-
-
-def _sites(finding: Finding) -> Iterator[Site]:
-    yield finding.site
-    for each in finding.objects:
-        yield from (site for site in (each.created, each.destroyed) if site is not None)
-    yield from (each.site for each in finding.earlier)
+        yield Lane(
+            "objects", history.process, f"o{history.process}/{kind}", f"{noun} alive", int(own.sum()), heights.tolist()
+        )
 
 
 def _marks(
     findings: Sequence[Finding], histories: Sequence[History], begins: dict[int, int], lanes: Sequence[Lane]
 ) -> Iterator[tuple[int, int, int, str]]:
-    """(finding, time, lane or -1, what) of each call that belongs to a finding."""
+    """(finding, time, lane or -1, what) of each call that belongs to a finding; of its own call, ``what`` is its severity."""
     begin_of = {each.process: begins[id(each)] for each in histories}
     lane_of = {lane.key: number for number, lane in enumerate(lanes)}
     for index, finding in enumerate(findings):
-        marked = [(finding.site, finding.severity)]
-        for thing in finding.objects:
-            marked += [(site, f"{thing.name} {what}") for site, what in ((thing.created, "created"), (thing.destroyed, "destroyed")) if site]
-        marked += [(each.site, "earlier") for each in finding.earlier]
-        for site, what in dict.fromkeys((_place(site), what) for site, what in marked):
-            process, thread, time_ns = site
+        for (process, thread, time_ns), what in dict.fromkeys((_place(site), what) for site, what in _marked(finding)):
             if process in begin_of:
                 yield index, time_ns + begin_of[process], lane_of.get(f"t{process}/{thread}", -1), printable(what)
+
+
+def _marked(finding: Finding) -> Iterator[tuple[Site, str]]:
+    yield finding.site, finding.severity
+    for thing in finding.objects:
+        for site, what in ((thing.created, "created"), (thing.destroyed, "destroyed")):
+            if site is not None:
+                yield site, f"{thing.name} {what}"
+    yield from ((each.site, "earlier") for each in finding.earlier)
 
 
 def _place(site: Site) -> tuple[int, int, int]:
@@ -344,7 +336,12 @@ class _Calls:
             columns[at] = [value - before for value, before in zip(columns[at], [0, *columns[at]], strict=False)]
         names = ("t", "d", "l", "s", "a", "w", "r", "n")
         sorts = [self.sorts[number] for number in range(len(self.apis.texts))]
-        texts = {"apis": [*self.apis.texts], "sorts": sorts, "places": [*self.places.texts], "results": [*self.results.texts]}
+        texts = {
+            "apis": [*self.apis.texts],
+            "sorts": sorts,
+            "places": [*self.places.texts],
+            "results": [*self.results.texts],
+        }
         return {**dict(zip(names, columns, strict=True)), **texts}
 
 
