@@ -36,7 +36,7 @@ def chosen_calls(history: History, findings: Sequence[Finding], most: int) -> Ar
     if (more := int(needed.sum()) - most) > 0:
         needed[np.flatnonzero(needed)[-more:]] = False
     slots = max(most - int(needed.sum()), 1)
-    slot = history.entered_ns * slots // (history.end_ns + 1)
+    slot = (history.entered_ns / (history.end_ns + 1) * slots).astype(np.int64)
     order = np.lexsort((-history.duration_ns, slot))
     firsts = order[np.concatenate([[True], np.diff(slot[order]) != 0])]
     needed[firsts[: max(most - int(needed.sum()), 0)]] = True

@@ -98,7 +98,7 @@ def samples(held: HeldOverTime, most: int) -> Array:
         return np.arange(count)
     total = np.cumsum(held.bytes)
     first, last = int(held.time_ns[0]), int(held.time_ns[-1])
-    part = (held.time_ns - first) * (most // 2) // max(last - first + 1, 1)
+    part = ((held.time_ns - first) / max(last - first + 1, 1) * (most // 2)).astype(np.int64)
     order = np.lexsort((total, part))
     ends = np.append(np.flatnonzero(np.diff(part[order])), count - 1)
     lasts = np.append(np.flatnonzero(np.diff(part)), count - 1)

@@ -38,6 +38,7 @@ function switchTheme() {
 
 const line = data.timeline, lanes = line.lanes, H = 20;
 const canvas = byId("lanes"), axis = byId("axis"), hover = byId("hover"), names = all(".lane-names li");
+const SEVERITIES = ["error", "warning", "note"];
 const SORTS = ["work", "copy", "make", "end", "wait", "other"];
 const calls = unpack(line.calls);
 let from = 0, to = line.end, colors = {}, pending = false, shownLanes = lanes.map((_, i) => i), rowOf = [];
@@ -141,27 +142,34 @@ function drawCalls(context, width, scale, x) {
 }
 
 function drawMarks(context, width, height, x) {
+  const labels = [];
   for (const [finding, time, lane, what] of line.marks) {
-    const a = x(time), mine = finding === selected;
+    const a = x(time), mine = finding === selected, own = SEVERITIES.includes(what), row = lane < 0 ? -1 : rowOf[lane];
     if (a < -5 || a > width + 5 || (findings[finding] && findings[finding].hidden)) continue;
     if (mine) {
-      context.strokeStyle = colors.accent; context.lineWidth = 1; context.setLineDash(what in colors ? [] : [3, 3]);
+      context.strokeStyle = colors.accent; context.lineWidth = 1; context.setLineDash(own ? [] : [3, 3]);
       context.beginPath(); context.moveTo(a, 0); context.lineTo(a, height); context.stroke(); context.setLineDash([]);
     }
-    const row = lane < 0 ? -1 : rowOf[lane];
-    if (row < 0 || !(mine || what in colors)) continue;
-    const y = row * H;
+    if (row < 0 || !(mine || own)) continue;
     context.fillStyle = mine ? colors.accent : colors[what];
-    context.beginPath(); context.moveTo(a - 5, y); context.lineTo(a + 5, y); context.lineTo(a, y + 8); context.fill();
-    if (mine) label(context, what in colors ? "finding " + (finding + 1) : what, a, y, width);
+    context.beginPath(); context.moveTo(a - 5, row * H); context.lineTo(a + 5, row * H); context.lineTo(a, row * H + 8); context.fill();
+    if (mine) labels.push([own ? "finding " + (finding + 1) : what, a, row * H]);
   }
+  drawLabels(context, labels, width);
 }
 
-function label(context, text, a, y, width) {
+// One below the other where they would overlap.
+function drawLabels(context, labels, width) {
   context.font = "11px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
-  const w = context.measureText(text).width, left = a + w + 12 > width ? a - w - 8 : a + 7;
-  context.fillStyle = colors.bg; context.fillRect(left - 2, y + 2, w + 4, 14);
-  context.fillStyle = colors.ink; context.fillText(text, left, y + 13);
+  const drawn = [];
+  for (const [text, a, top] of labels) {
+    const w = context.measureText(text).width, left = a + w + 12 > width ? a - w - 8 : a + 7;
+    let y = top + 2;
+    while (drawn.some(each => Math.abs(each[1] - y) < 15 && each[0] < left + w + 4 && left < each[2])) y += 15;
+    drawn.push([left - 2, y, left + w + 2]);
+    context.fillStyle = colors.bg; context.fillRect(left - 2, y, w + 4, 14);
+    context.fillStyle = colors.ink; context.fillText(text, left, y + 11);
+  }
 }
 
 function drawAxis(width, x) {
@@ -207,7 +215,7 @@ function callAt(lane, time, reach) {
 }
 
 function markAt(lane, time, reach) {
-  const near = line.marks.filter(mark => mark[2] === lane && (mark[3] in colors || mark[0] === selected) && Math.abs(mark[1] - time) <= reach);
+  const near = line.marks.filter(mark => mark[2] === lane && (SEVERITIES.includes(mark[3]) || mark[0] === selected) && Math.abs(mark[1] - time) <= reach);
   return near.sort((a, b) => Math.abs(a[1] - time) - Math.abs(b[1] - time))[0];
 }
 

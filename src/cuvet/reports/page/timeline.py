@@ -136,7 +136,7 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
             len(history.thread),
         )
     ]
-    at = (history.entered_ns + begin) * bins // end
+    at = _bin(history.entered_ns + begin, end, bins)
     contexts, context_count = _of_objects(history, Kind.CONTEXT, "context", begin, MOST_CONTEXTS)
     threads, thread_count = _threads(history, at, bins)
     streams, stream_count = _streams(history, at, bins, begin)
@@ -153,6 +153,12 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
     if len(lanes) > room:
         left_out.append(f"process {pid}: {counted(len(lanes) - max(room, 0), 'lane')} not shown")
     return lanes[: max(room, 0)], left_out
+
+
+def _bin(times: Array, end: int, bins: int) -> Array:
+    """In which of so many equal parts of the time until ``end`` they are."""
+    found: Array = np.minimum((times / end * bins).astype(np.int64), bins - 1)
+    return found
 
 
 def _threads(history: History, at: Array, bins: int) -> tuple[list[Lane], int]:
@@ -242,7 +248,7 @@ def _living(history: History, begin: int, end: int, bins: int) -> Iterator[Lane]
         times = np.concatenate([lives.made_ns[own], ended[ended >= 0]])
         change = np.concatenate([np.ones(int(own.sum()), np.int64), np.full(int((ended >= 0).sum()), -1)])
         order = np.lexsort((change, times))
-        sums, at = np.cumsum(change[order]), (times[order] + begin) * bins // end
+        sums, at = np.cumsum(change[order]), _bin(times[order] + begin, end, bins)
         heights = np.zeros(bins, np.int64)
         np.maximum.at(heights, at, sums)
         last = np.searchsorted(at, np.arange(bins), "left") - 1
