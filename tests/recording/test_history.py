@@ -148,7 +148,7 @@ def test_a_place_has_its_stack(tmp_path: Path) -> None:
 def test_times_that_nobody_can_believe_are_bounded(time: int, tmp_path: Path) -> None:
     w.write(tmp_path, [w.chunk(BEGIN + w.call("cuCtxSynchronize", number=3, entered=time, returned=time))])
     (history,) = histories(tmp_path)
-    assert 0 <= history.entered_ns.min() and history.entered_ns.max() <= 1 << 52 and history.end_ns <= 1 << 52
+    assert history.entered_ns.min() >= 0 and history.entered_ns.max() <= 1 << 52 and history.end_ns <= 1 << 52
 
 
 def allocated(number: int, entered: int, address: int, size: int, stack: int) -> bytes:

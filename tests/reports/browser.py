@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +28,19 @@ class Browser:
         assert path is not None
         read, self._out = os.pipe()
         self._in, write = os.pipe()
-        shell = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
+        high = [fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (read, write)]
+        launch = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
         command = [
             path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--disable-background-networking", f"--user-data-dir={profile}", f"--window-size={width},{height}",
             "--remote-debugging-pipe", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
-            ["sh", "-c", shell, "sh", str(read), str(write), *command],
-            pass_fds=(read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, "-c", launch, *map(str, high), *command],
+            pass_fds=high, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(read)
-        os.close(write)
+        for each in (read, write, *high):
+            os.close(each)
         self._rest, self._number, self._session = b"", 0, None
         self.said: list[str] = []
         self.requests: list[str] = []
