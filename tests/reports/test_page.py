@@ -140,7 +140,8 @@ def test_a_finding_says_what_the_terminal_says(made: Callable[..., Parsed], tmp_
     found = made()
     (finding,) = (each for name, each in found.elements if name == "article")
     assert {key: finding[f"data-{key}"] for key in ("rule", "severity", "api", "process", "thread", "stream")} == {
-        "rule": "CV201", "severity": "error", "api": "cuStreamSynchronize", "process": "1000", "thread": "t1000/1", "stream": "s1000/0x5000",
+        "rule": "CV201", "severity": "error", "api": "cuStreamSynchronize",
+        "process": "1000", "thread": "t1000/1", "stream": "s1000/0x5000",
     }  # fmt: skip
     said = "stream#1 (0x5000) was destroyed here by cuStreamDestroy"
     assert said in found.text and "cuvet explain CV201" in found.text and "train.py:2 in main" in found.text
@@ -381,9 +382,8 @@ def test_nothing_that_a_recording_names_runs(fields: dict[str, str], opened: Cal
 def test_the_policy_stops_what_would_run(opened: Callable[..., browser.Browser]) -> None:
     """If something were not escaped after all."""
     found = opened()
-    found.value(
-        'document.body.insertAdjacentHTML(\'beforeend\', \'<img src="data:," onerror="window.ran=1"><a id=a href="javascript:window.ran=1">x</a>\')'
-    )
+    markup = '<img src="data:," onerror="window.ran=1"><a id=a href="javascript:window.ran=1">x</a>'
+    found.value(f"document.body.insertAdjacentHTML('beforeend', '{markup}')")
     found.value("document.getElementById('a').click()")
     found.value(
         "{ const s = document.createElement('script'); s.textContent = 'window.ran=1'; document.body.append(s); }"
