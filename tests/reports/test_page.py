@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,7 +23,7 @@ from cuvet.analysis import ProcessAnalysis, analyze
 from cuvet.analysis.history import History
 from cuvet.catalog import Kind
 from cuvet.cli import main
-from cuvet.findings import Report
+from cuvet.findings import LikelyCause, MachineCause, Report, UnexplainedFailure
 from cuvet.reports import page as page_module
 from cuvet.reports.overview import chosen_calls
 from cuvet.reports.page import MOST_BYTES, Room, page
@@ -213,9 +214,28 @@ def test_what_a_program_was_given_is_text(tmp_path: Path) -> None:
 
 
 def replace_program(report: Report, argv: tuple[str, ...]) -> Report:
-    import msgspec
-
     return msgspec.structs.replace(report, program=msgspec.structs.replace(report.program, argv=argv))
+
+
+def test_what_else_a_report_says_is_there(tmp_path: Path) -> None:
+    report, histories = analysed(recorded(tmp_path / "rec"))
+    site = report.findings[0].site
+    causes = (LikelyCause(cause="some-cause", title="a title"),)
+    failures = (
+        UnexplainedFailure(api="cudaMemset2D", status=1, site=site, count=3, causes=causes),
+        UnexplainedFailure(api="cudaFree", status=1, site=site, library="libother.so"),
+    )
+    machine = (MachineCause(cause="other-cause", verdict="no driver", evidence=("a file",), fix="install one"),)
+    more = msgspec.structs.replace(
+        report, unexplained=failures, machine=machine, not_checked=("12 calls were lost",), hints=("try --races",),
+        stats={**report.stats, "unexplained_failures": 9},
+    )  # fmt: skip
+    found = Parsed(page(more, histories)).text
+    for said in (
+        "cudaMemset2D returned cudaErrorInvalidValue (1), 3 times", "a title (cuvet explain some-cause)", "in libother.so",
+        "5 more failed calls are not listed.", "machine[other-cause]", "no driver", "a file", "install one", "12 calls were lost", "try --races",
+    ):  # fmt: skip
+        assert said in found
 
 
 def test_markup_escapes_all_but_markup() -> None:
@@ -283,8 +303,6 @@ def test_a_page_that_would_be_too_large_is_made_smaller(tmp_path: Path, monkeypa
 
 
 def test_findings_beyond_the_room_are_counted(tmp_path: Path) -> None:
-    import msgspec
-
     report, histories = analysed(recorded(tmp_path / "rec"))
     several = msgspec.structs.replace(report, findings=report.findings * 30)
     assert "25 more findings not shown" in Parsed(page(several, histories, Room(findings=5))).text

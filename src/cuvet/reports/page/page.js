@@ -65,6 +65,12 @@ function readColors() {
     colors[name] = style.getPropertyValue("--" + name).trim();
 }
 
+// Headings that are jumped to stand below what stays at the top.
+function makeRoom() {
+  const heights = ["header", "#filters"].map(each => document.querySelector(each)).filter(each => getComputedStyle(each).position === "sticky").map(each => each.offsetHeight);
+  root.style.scrollPaddingTop = heights.reduce((a, b) => a + b, 8) + "px";
+}
+
 function redraw() {
   if (!pending) { pending = true; requestAnimationFrame(() => { pending = false; draw(); }); }
 }
@@ -173,6 +179,7 @@ function drawLabels(context, labels, width) {
 }
 
 function drawAxis(width, x) {
+  axis.style.width = width + "px";
   const [context] = fit(axis, 18), wanted = (to - from) / Math.max(width / 110, 1);
   let step = Math.pow(10, Math.floor(Math.log10(wanted)));
   step *= wanted / step > 5 ? 10 : wanted / step > 2 ? 5 : wanted / step > 1 ? 2 : 1;
@@ -419,9 +426,10 @@ byId("filters").addEventListener("reset", () => setTimeout(applyFilters));
 for (const button of all("#object-table th button")) button.addEventListener("click", () => sortTable(button));
 document.addEventListener("keydown", onKey);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-window.addEventListener("resize", redraw);
+window.addEventListener("resize", () => { makeRoom(); redraw(); });
 window.addEventListener("beforeprint", () => { for (const each of all("details")) each.open = true; });
 listenToFindings();
+makeRoom();
 if (canvas) listenToTimeline();
 draw();
 root.dataset.ready = "yes";
