@@ -233,7 +233,8 @@ def test_what_else_a_report_says_is_there(tmp_path: Path) -> None:
     found = Parsed(page(more, histories)).text
     for said in (
         "cudaMemset2D returned cudaErrorInvalidValue (1), 3 times", "a title (cuvet explain some-cause)", "in libother.so",
-        "5 more failed calls are not listed.", "machine[other-cause]", "no driver", "a file", "install one", "12 calls were lost", "try --races",
+        "5 more failed calls are not listed.", "machine[other-cause]", "no driver", "a file", "install one",
+        "12 calls were lost", "try --races",
     ):  # fmt: skip
         assert said in found
 
@@ -300,6 +301,24 @@ def test_a_page_that_would_be_too_large_is_made_smaller(tmp_path: Path, monkeypa
     whole = len(page(report, [history]).encode())
     monkeypatch.setattr(page_module, "MOST_BYTES", whole // 2)
     assert len(page(report, [history]).encode()) <= whole // 2
+
+
+def test_long_names_do_not_make_a_page_large(tmp_path: Path) -> None:
+    begin = w.call("cuInit", [0], number=1, entered=1, context=0) + w.call(
+        "cuDevicePrimaryCtxRetain", [1, 0], number=2, entered=20, context=0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)]
+    )
+    chunks = [w.chunk(begin)]
+    for each in range(1, 31):
+        stack = w.python_code(each, f"{each}" + "f" * 30_000, "<" * 30_000) + w.stack(
+            each, (), [(each, line) for line in range(1, 61)]
+        )
+        wait = w.call("cuStreamSynchronize", [0x9000 + each], number=2 + each, entered=20 + 20 * each, context=CONTEXT, stack=each,
+                      status=400, flags=w.ORDER | w.SUSPECT | w.FAILED)  # fmt: skip
+        chunks.append(w.chunk(stack + wait))
+    w.write(tmp_path, chunks, executable="/bin/" + "x" * 1000)
+    report, histories = analysed(tmp_path)
+    assert len(report.findings) == 30
+    assert len(page(report, histories).encode()) < MOST_BYTES
 
 
 def test_findings_beyond_the_room_are_counted(tmp_path: Path) -> None:

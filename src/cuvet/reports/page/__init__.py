@@ -37,7 +37,7 @@ class Room(NamedTuple):
     bins: int = 800
 
     def half(self) -> Room:
-        return Room(*(max(each // 2, 8) for each in self))
+        return Room(*(max(each // 2, 1) for each in self))
 
 
 USUAL = Room()
@@ -107,7 +107,7 @@ def _program(report: Report) -> str:
 def _summary(report: Report, histories: Sequence[History], drawn: Timeline) -> Markup:
     ((totals, _),) = summary.totals(report)
     worst = next((each for each in SEVERITIES if any(finding.severity == each for finding in report.findings)), "quiet")
-    rows = [("program", _program(report))]
+    rows = [("command", _program(report))]
     for pieces in list(summary.lines(report, None, 0, elsewhere=sources_elsewhere()))[1:]:
         label, _, said = "".join(each for each, _ in pieces).partition(": ")
         rows.append((label, said))

@@ -7,6 +7,10 @@ from html import escape
 
 from cuvet.printable import printable
 
+MOST_CHARACTERS = 2000
+"""Of a text on the page."""
+MOST_IN_DATA = 300
+"""Of a text that the script shows."""
 _EMPTY = frozenset({"meta", "input", "br", "link"})
 
 
@@ -17,8 +21,14 @@ class Markup(str):
 
 
 def text(value: object) -> Markup:
-    """As it is shown: without characters that control anything, and without markup."""
-    return value if isinstance(value, Markup) else Markup(escape(printable(str(value))))
+    """As it is shown: without characters that control anything, and without markup; not longer than anybody reads."""
+    return value if isinstance(value, Markup) else Markup(escape(cut(str(value), MOST_CHARACTERS)))
+
+
+def cut(text: str, most: int = MOST_IN_DATA) -> str:
+    """At most so many characters of it, printable."""
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[:most]}…"
 
 
 def join(*parts: object) -> Markup:

@@ -8,10 +8,9 @@ import numpy as np
 
 from cuvet.analysis.history import History
 from cuvet.analysis.memory import HeldOverTime
-from cuvet.printable import printable
 from cuvet.recording.reader import Array
 from cuvet.reports.memory import NOT_COUNTED, title, where_of
-from cuvet.reports.page.markup import Markup, tag
+from cuvet.reports.page.markup import Markup, cut, tag
 from cuvet.sizes import binary_size, counted
 
 _POINTS = 400
@@ -34,7 +33,7 @@ def section(histories: Sequence[History]) -> tuple[Markup, list[dict[str, object
         figures.append(_figure(index, name, each, values, most))
         data.append(
             {
-                "name": printable(name),
+                "name": cut(name),
                 "end": history.end_ns,
                 "capacity": each.capacity,
                 "t": each.time_ns[chosen].tolist(),

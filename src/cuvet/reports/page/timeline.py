@@ -16,11 +16,11 @@ from cuvet.analysis.history import NO_STREAM, History
 from cuvet.catalog import EntryPoint, Kind, api_of, status_name
 from cuvet.catalog.roles import ENDS, MAKES, Verb
 from cuvet.findings import Finding, Site
-from cuvet.printable import printable
 from cuvet.recording.layout import PENDING
 from cuvet.recording.reader import Array
 from cuvet.reports.memory import where_of
 from cuvet.reports.overview import chosen_calls, offsets
+from cuvet.reports.page.markup import cut
 from cuvet.sizes import counted, plural
 
 MOST_PROCESSES, MOST_THREADS, MOST_STREAMS, MOST_CONTEXTS = 12, 24, 32, 8
@@ -39,7 +39,7 @@ class _Texts:
     texts: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
-        return self.texts.setdefault(printable(text), len(self.texts))
+        return self.texts.setdefault(cut(text), len(self.texts))
 
 
 class Lane(NamedTuple):
@@ -132,7 +132,7 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
             "process",
             pid,
             str(pid),
-            printable(f"process {pid}" + (f" ({program})" if program else "")),
+            cut(f"process {pid}" + (f" ({program})" if program else "")),
             len(history.thread),
         )
     ]
@@ -176,7 +176,7 @@ def _threads(history: History, at: Array, bins: int) -> tuple[list[Lane], int]:
                 "thread",
                 history.process,
                 f"t{history.process}/{thread}",
-                printable(text),
+                cut(text),
                 int(own.sum()),
                 counts.tolist(),
             )
@@ -268,7 +268,7 @@ def _marks(
     for index, finding in enumerate(findings):
         for (process, thread, time_ns), what in dict.fromkeys((_place(site), what) for site, what in _marked(finding)):
             if process in begin_of:
-                yield index, time_ns + begin_of[process], lane_of.get(f"t{process}/{thread}", -1), printable(what)
+                yield index, time_ns + begin_of[process], lane_of.get(f"t{process}/{thread}", -1), cut(what)
 
 
 def _marked(finding: Finding) -> Iterator[tuple[Site, str]]:
