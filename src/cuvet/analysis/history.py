@@ -173,7 +173,7 @@ def history(recording: Recording, sites: Sites, model: Model | None) -> History:
         entry_point_of=lambda place: entry_points[stacks[place][0]],
         name_of=lambda handle: _stream_name(model, handle),
         arguments_of=partial(_arguments, recording.path, order),
-        left_out=(*left_out, *_not_stored(recording, len(rows))),
+        left_out=tuple(left_out or _not_stored(recording, len(rows))),
     )
 
 
@@ -297,12 +297,12 @@ def _ns(ticks: Array, clock: Clock) -> Array:
 
 
 def _not_stored(recording: Recording, stored: int) -> Iterator[str]:
-    if recording.calls_made > stored:
-        made = counted(recording.calls_made, "call")
-        yield (
-            f"process {recording.pid} made {made}, of which {stored:,} were recorded one by one:"
-            " `cuvet run --record full` records all"
-        )
+    if recording.calls_made <= stored:
+        return
+    made = counted(recording.calls_made, "call")
+    only_hot = not (recording.full or recording.left_out_calls)
+    hint = ": `cuvet run --record full` records all" if only_hot else ""
+    yield f"process {recording.pid} made {made}, of which {stored:,} are in the recording one by one{hint}"
 
 
 def _api(pair: tuple[int, int], entry_points: EntryPoints, sites: Sites) -> str:
