@@ -503,6 +503,23 @@ def test_the_timeline_zooms_moves_and_says_what_is_there(opened: Callable[..., b
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("wait", "shown"), [(0, "0 ns to 131 ns, 131 ns shown"), (10_000, "10.02 µs to 10.13 µs, 113 ns shown")]
+)
+def test_the_timeline_begins_where_something_is_done(
+    wait: int, shown: str, window: browser.Browser, tmp_path: Path
+) -> None:
+    """cuInit may take most of the time."""
+    report, (history,) = analysed(recorded(tmp_path / "rec"))
+    later = np.where(history.entered_ns > 1, history.entered_ns + wait, history.entered_ns)
+    file = tmp_path / "page.html"
+    file.write_text(page(report, [replace(history, entered_ns=later, end_ns=history.end_ns + wait)]))
+    window.open(file)
+    window.drawn()
+    assert window.value("document.getElementById('range').textContent") == shown
+
+
+@needs_browser
 @pytest.mark.parametrize("width", [1400, 420])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_its_window(width: int, scheme: str, opened: Callable[..., browser.Browser]) -> None:

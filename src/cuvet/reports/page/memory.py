@@ -66,7 +66,7 @@ def _figure(index: int, name: str, held: HeldOverTime, values: Sequence[Sequence
             tag("td", binary_size(each[-1]) if each and each[-1] else "none", class_="number"))
         for number, (where, each, peak) in enumerate(zip(wheres(held), values, most, strict=True))
     ]  # fmt: skip
-    names = (tag("th", each, scope="col") for each in ("", "Held by", "At most", "At the end"))
+    names = (tag("th", each, scope="col") for each in ("Colour", "Held by", "At most", "At the end"))
     table = tag("table", tag("thead", tag("tr", *names)), tag("tbody", *rows), class_="legend")
     drawing = tag(
         "div",

@@ -198,6 +198,12 @@ function show(begin, end) {
   redraw();
 }
 
+// The first call often takes most of the time (cuInit): then the timeline begins where something is made or done.
+function showWhatMatters() {
+  const first = calls.a.findIndex(api => SORTS[calls.sorts[api]] !== "other");
+  if (first >= 0 && calls.t[first] > line.end / 2) show(calls.t[first] - (line.end - calls.t[first]) * .02, line.end);
+}
+
 function zoom(factor, at = (from + to) / 2) {
   const length = (to - from) * factor, part = (at - from) / (to - from);
   show(at - length * part, at - length * part + length);
@@ -430,7 +436,7 @@ window.addEventListener("resize", () => { makeRoom(); redraw(); });
 window.addEventListener("beforeprint", () => { for (const each of all("details")) each.open = true; });
 listenToFindings();
 makeRoom();
-if (canvas) listenToTimeline();
+if (canvas) { listenToTimeline(); showWhatMatters(); }
 draw();
 root.dataset.ready = "yes";
 })();
