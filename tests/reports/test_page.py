@@ -533,6 +533,21 @@ def test_a_page_fits_its_window(width: int, scheme: str, opened: Callable[..., b
 
 
 @needs_browser
+def test_curves_of_memory_say_what_was_held(opened: Callable[..., browser.Browser]) -> None:
+    found = opened()
+    assert found.value("document.querySelector('.curves p').textContent") == "40 ns to 130 ns, height 4 KiB"
+    assert found.value("document.querySelector('.curves path').getAttribute('d')").startswith(
+        "M0.00 3.92L1000.00 3.92L1000.00 200.00"
+    )
+    found.value("document.getElementById('memory').scrollIntoView()")
+    left, top, width = found.value(
+        "(r => [r.left, r.top, r.width])(document.querySelector('.curves svg').getBoundingClientRect())"
+    )
+    found.mouse("mouseMoved", left + width / 2, top + 100)
+    assert found.value("document.querySelectorAll('.curves p span')[1].textContent") == "85 ns: 4 KiB"
+
+
+@needs_browser
 def test_a_table_sorts_by_a_column(opened: Callable[..., browser.Browser]) -> None:
     found = opened()
     first = "document.querySelector('#object-table tbody tr').cells[0].textContent"

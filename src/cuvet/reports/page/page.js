@@ -363,7 +363,7 @@ function sortTable(button) {
   table.tBodies[0].append(...rows);
 }
 
-// Memory.
+// Memory: from the first use to the end.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -376,7 +376,8 @@ function drawCurve(box, held) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 1000 200");
   svg.setAttribute("preserveAspectRatio", "none");
-  const x = t => (t / Math.max(held.end, 1) * 1000).toFixed(2), y = v => (200 - v / top * 200).toFixed(2);
+  const begin = held.t[0], length = Math.max(held.end - begin, 1);
+  const x = t => ((t - begin) / length * 1000).toFixed(2), y = v => (200 - v / top * 200).toFixed(2);
   const base = new Array(count).fill(0);
   held.v.forEach((values, place) => {
     const upper = values.map((v, i) => base[i] + v), points = [];
@@ -392,11 +393,11 @@ function drawCurve(box, held) {
   cursor.setAttribute("class", "cursor"); cursor.setAttribute("y2", "200"); cursor.setAttribute("visibility", "hidden");
   svg.append(cursor);
   const text = document.createElement("p");
-  high.textContent = "0 to " + duration(held.end) + ", height " + size(Math.round(top / 1.02)); text.append(high, said); text.className = "said";
+  high.textContent = duration(begin) + " to " + duration(held.end) + ", height " + size(Math.round(top / 1.02)); text.append(high, said); text.className = "said";
   box.append(text, svg);
   const rows = all("tbody tr", box.parentElement);
   box.addEventListener("pointermove", event => {
-    const area = svg.getBoundingClientRect(), t = (event.clientX - area.left) / area.width * held.end;
+    const area = svg.getBoundingClientRect(), t = begin + (event.clientX - area.left) / area.width * length;
     let i = held.t.findIndex(each => each > t) - 1;
     if (i === -2) i = count - 1;
     cursor.setAttribute("x1", x(t)); cursor.setAttribute("x2", x(t)); cursor.setAttribute("visibility", "visible");
