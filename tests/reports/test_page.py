@@ -327,6 +327,22 @@ def test_findings_beyond_the_room_are_counted(tmp_path: Path) -> None:
     assert "25 more findings not shown" in Parsed(page(several, histories, Room(findings=5))).text
 
 
+def test_errors_have_room_before_warnings(tmp_path: Path) -> None:
+    report, histories = analysed(recorded(tmp_path / "rec"))
+    (error,) = report.findings
+    warnings = (msgspec.structs.replace(error, severity="warning"),) * 30
+    found = Parsed(page(msgspec.structs.replace(report, findings=(*warnings, error)), histories, Room(findings=5)))
+    assert found.having("data-severity") == ["warning"] * 4 + ["error"]
+
+
+def test_processes_of_one_number_are_told_apart(tmp_path: Path) -> None:
+    """Of several machines."""
+    report, (history,) = analysed(recorded(tmp_path / "rec"))
+    line = Parsed(page(report, [history, replace(history, start_ns=history.start_ns + 500)])).data()["timeline"]
+    assert [lane["n"] for lane in line["lanes"] if lane["k"] == "process"] == ["process 1000 (a.out)"] * 2
+    assert np.cumsum(line["calls"]["t"]).tolist() == [1, 20, 40, 60, 80, 100, 120, 501, 520, 540, 560, 580, 600, 620]
+
+
 @pytest.mark.parametrize("most", [0, 1, 50, 200, 1000])
 def test_calls_that_are_chosen_are_those_of_findings_first(most: int, tmp_path: Path) -> None:
     report, (history,) = analysed(recorded(tmp_path / "rec"))

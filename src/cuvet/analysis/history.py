@@ -65,7 +65,7 @@ class Place(NamedTuple):
     library: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lives:
     """Objects, by the time at which they were made. ``ended_ns``: -1 if they lived at the end; ``made``: index of the call."""
 
@@ -76,7 +76,7 @@ class Lives:
     ended_ns: Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class History:
     """One process. Times are nanoseconds since its first record, which was ``start_ns`` after the epoch.
 

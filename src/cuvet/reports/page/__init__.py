@@ -9,18 +9,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from cuvet.analysis.history import History
-from cuvet.findings import SEVERITIES, Report
+from cuvet.findings import SEVERITIES, Finding, MachineCause, Report
 from cuvet.reports import summary
 from cuvet.reports.page import controls, findings, memory, objects
 from cuvet.reports.page.markup import Markup, embedded, join, tag
 from cuvet.reports.page.timeline import Timeline, timeline
-from cuvet.reports.selection import select
 from cuvet.reports.source import sources_elsewhere
 
 MOST_BYTES = 1_500_000
@@ -53,7 +52,7 @@ def page(report: Report, histories: Sequence[History], room: Room = USUAL) -> st
 
 
 def _page(report: Report, histories: Sequence[History], room: Room) -> str:
-    shown = report.findings if len(report.findings) <= room.findings else select(report.findings)[: room.findings]
+    shown = _worst(report.findings, room.findings)
     drawn = timeline(shown, histories, room.calls, room.bins)
     of_memory, curves = memory.section(histories)
     sections = [
@@ -115,19 +114,24 @@ def _summary(report: Report, histories: Sequence[History], drawn: Timeline) -> M
         rows += [("not shown", sentence) for sentence in history.left_out]
     rows += [("not shown", sentence) for sentence in drawn.left_out]
     rows.append(("made by", f"cuvet {report.tool.version}"))
-    listed = tag("dl", *(join(tag("dt", label), tag("dd", said)) for label, said in rows), class_="facts")
-    machine = [
-        tag(
-            "article",
-            tag("h3", tag("span", f"machine[{cause.cause}]", class_="tag error"), " ", cause.verdict),
-            tag(
-                "dl",
-                *(join(tag("dt", "found"), tag("dd", each)) for each in cause.evidence),
-                tag("dt", "help"),
-                tag("dd", cause.fix),
-            ),
-            class_="machine",
-        )
-        for cause in report.machine
+    listed = _listed(rows, "facts")
+    return tag("section", tag("h1", totals, class_=worst), listed, *map(_machine, report.machine), id="summary")
+
+
+def _machine(cause: MachineCause) -> Markup:
+    headline = tag("h3", tag("span", f"machine[{cause.cause}]", class_="tag error"), " ", cause.verdict)
+    rows = [("found", each) for each in cause.evidence] + [
+        ("help", cause.fix),
+        ("more", f"cuvet explain {cause.cause}"),
     ]
-    return tag("section", tag("h1", totals, class_=worst), listed, *machine, id="summary")
+    return tag("article", headline, _listed(rows, "why"), class_="machine")
+
+
+def _listed(rows: Iterable[tuple[str, str]], kind: str) -> Markup:
+    return tag("dl", *(join(tag("dt", label), tag("dd", said)) for label, said in rows), class_=kind)
+
+
+def _worst(findings: Sequence[Finding], most: int) -> list[Finding]:
+    """At most so many, in their order: errors rather than warnings, the first rather than the last."""
+    order = sorted(range(len(findings)), key=lambda index: SEVERITIES.index(findings[index].severity))
+    return [findings[index] for index in sorted(order[:most])]

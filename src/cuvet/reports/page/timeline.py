@@ -56,6 +56,18 @@ class Lane(NamedTuple):
     """Lives: from, to (-1: it lived at the end), name."""
 
 
+class _Scale(NamedTuple):
+    """The time from 0 to ``end``, in ``bins`` equal parts."""
+
+    end: int
+    bins: int
+
+    def bin(self, times: Array) -> Array:
+        """In which part they are."""
+        found: Array = np.minimum((times / self.end * self.bins).astype(np.int64), self.bins - 1)
+        return found
+
+
 @dataclass(slots=True)
 class Timeline:
     lanes: list[Lane]
@@ -66,28 +78,17 @@ class Timeline:
 
 def timeline(findings: Sequence[Finding], histories: Sequence[History], most: int, bins: int) -> Timeline:
     """``most`` calls one by one, ``bins`` for each lane."""
-    shown = sorted(histories, key=lambda each: -len(each.thread))[:MOST_PROCESSES]
-    shown = [each for each in histories if each in shown]
-    begins = dict(zip((id(each) for each in histories), offsets(histories), strict=True))
+    begins = {id(each): begin for each, begin in zip(histories, offsets(histories), strict=True)}
+    busiest = {id(each) for each in sorted(histories, key=lambda each: -len(each.thread))[:MOST_PROCESSES]}
+    shown = [each for each in histories if id(each) in busiest]
     end = max((begins[id(each)] + each.end_ns for each in shown), default=0) + 1
-    left_out = []
+    lanes, calls, left_out = _filled(findings, [(each, begins[id(each)]) for each in shown], _Scale(end, bins), most)
+    stored = sum(len(each.thread) for each in shown)
     if len(shown) < len(histories):
         left_out.append(f"the timeline has the {len(shown)} processes with most calls, of {len(histories)}")
-    lanes: list[Lane] = []
-    calls = _Calls()
-    stored, room = sum(len(each.thread) for each in shown), most
-    for history in shown:
-        begin = begins[id(history)]
-        own, missing = _lanes(history, begin, end, bins, MOST_LANES - len(lanes))
-        left_out += missing
-        share = max(most * len(history.thread) // max(stored, 1), min(100, most))
-        chosen = chosen_calls(history, findings, min(share, room))
-        room -= len(chosen)
-        calls.add(history, chosen, begin, {lane.key: len(lanes) + at for at, lane in enumerate(own)})
-        lanes += own
-    if (taken := calls.count) < stored:
+    if calls.count < stored:
         left_out.append(
-            f"{taken:,} of {stored:,} recorded calls are drawn one by one: those of findings, those that failed, and the longest;"
+            f"{calls.count:,} of {stored:,} recorded calls are drawn one by one: those of findings, those that failed, and the longest;"
             " the others are in the grey heights of the lanes"
         )
     data = {
@@ -99,6 +100,24 @@ def timeline(findings: Sequence[Finding], histories: Sequence[History], most: in
         "marks": list(_marks(findings, shown, begins, lanes)),
     }
     return Timeline(lanes, [*calls.apis.texts], data, left_out)
+
+
+def _filled(
+    findings: Sequence[Finding], processes: Sequence[tuple[History, int]], scale: _Scale, most: int
+) -> tuple[list[Lane], _Calls, list[str]]:
+    """The lanes and the calls of processes, each with when it began; what is in no lane."""
+    lanes: list[Lane] = []
+    calls, left_out = _Calls(), list[str]()
+    stored, room = sum(len(history.thread) for history, _ in processes), most
+    for history, begin in processes:
+        own, missing = _lanes(history, begin, scale, MOST_LANES - len(lanes))
+        left_out += missing
+        share = max(most * len(history.thread) // max(stored, 1), min(100, most))
+        chosen = chosen_calls(history, findings, min(share, room))
+        room -= len(chosen)
+        calls.add(history, chosen, begin, {lane.key: len(lanes) + at for at, lane in enumerate(own)})
+        lanes += own
+    return lanes, calls, left_out
 
 
 def _lane_data(lane: Lane) -> dict[str, object]:
@@ -123,7 +142,7 @@ def _runs(values: Sequence[int]) -> list[int]:
     return packed
 
 
-def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tuple[list[Lane], list[str]]:
+def _lanes(history: History, begin: int, scale: _Scale, room: int) -> tuple[list[Lane], list[str]]:
     """The lanes of a process, and what of it is in none."""
     pid = history.process
     program = history.executable.rpartition("/")[2]
@@ -136,11 +155,11 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
             len(history.thread),
         )
     ]
-    at = _bin(history.entered_ns + begin, end, bins)
+    at = scale.bin(history.entered_ns + begin)
     contexts, context_count = _of_objects(history, Kind.CONTEXT, "context", begin, MOST_CONTEXTS)
-    threads, thread_count = _threads(history, at, bins)
-    streams, stream_count = _streams(history, at, bins, begin)
-    lanes += [*contexts, *threads, *streams, *_living(history, begin, end, bins)]
+    threads, thread_count = _threads(history, at, scale.bins)
+    streams, stream_count = _streams(history, at, scale.bins, begin)
+    lanes += [*contexts, *threads, *streams, *_living(history, begin, scale)]
     left_out = [
         f"process {pid}: {counted(count - len(own), f'more {noun}')} without a lane"
         for noun, own, count in (
@@ -153,12 +172,6 @@ def _lanes(history: History, begin: int, end: int, bins: int, room: int) -> tupl
     if len(lanes) > room:
         left_out.append(f"process {pid}: {counted(len(lanes) - max(room, 0), 'lane')} not shown")
     return lanes[: max(room, 0)], left_out
-
-
-def _bin(times: Array, end: int, bins: int) -> Array:
-    """In which of so many equal parts of the time until ``end`` they are."""
-    found: Array = np.minimum((times / end * bins).astype(np.int64), bins - 1)
-    return found
 
 
 def _threads(history: History, at: Array, bins: int) -> tuple[list[Lane], int]:
@@ -237,7 +250,7 @@ def _bars(history: History, rows: Array, name: str, begin: int) -> list[tuple[in
     return bars
 
 
-def _living(history: History, begin: int, end: int, bins: int) -> Iterator[Lane]:
+def _living(history: History, begin: int, scale: _Scale) -> Iterator[Lane]:
     """By kind: how many objects lived at most in each bin."""
     lives = history.lives
     for kind in np.unique(lives.kind).tolist():
@@ -248,10 +261,10 @@ def _living(history: History, begin: int, end: int, bins: int) -> Iterator[Lane]
         times = np.concatenate([lives.made_ns[own], ended[ended >= 0]])
         change = np.concatenate([np.ones(int(own.sum()), np.int64), np.full(int((ended >= 0).sum()), -1)])
         order = np.lexsort((change, times))
-        sums, at = np.cumsum(change[order]), _bin(times[order] + begin, end, bins)
-        heights = np.zeros(bins, np.int64)
+        sums, at = np.cumsum(change[order]), scale.bin(times[order] + begin)
+        heights = np.zeros(scale.bins, np.int64)
         np.maximum.at(heights, at, sums)
-        last = np.searchsorted(at, np.arange(bins), "left") - 1
+        last = np.searchsorted(at, np.arange(scale.bins), "left") - 1
         heights = np.maximum(heights, np.where(last >= 0, sums[np.maximum(last, 0)], 0))
         noun = plural(Kind(kind).row.counted or Kind(kind).noun)
         yield Lane(
