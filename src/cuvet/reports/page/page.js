@@ -14,6 +14,13 @@ function duration(ns) {
   return Math.round(ns) + " ns";
 }
 
+// A moment, with as many digits as tell it from one that is ``step`` later.
+function moment(ns, step) {
+  const [unit, factor] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].find(each => Math.abs(ns) >= each[1]) || ["ns", 1];
+  const decimals = Math.min(Math.max(Math.ceil(Math.log10(factor / step) - 1e-9), 0), Math.round(Math.log10(factor)));
+  return Number((ns / factor).toFixed(decimals)) + " " + unit;
+}
+
 function digits(value) { return String(Number(value.toPrecision(4))); }
 
 function size(bytes) {
@@ -98,7 +105,8 @@ function draw() {
   drawCalls(context, width, scale, x);
   drawMarks(context, width, height, x);
   drawAxis(width, x);
-  byId("range").textContent = duration(from) + " to " + duration(to) + ", " + duration(to - from) + " shown";
+  const step = (to - from) / 100;
+  byId("range").textContent = moment(from, step) + " to " + moment(to, step) + ", " + duration(to - from) + " shown";
 }
 
 function drawLane(context, lane, y, width, x) {
@@ -187,7 +195,7 @@ function drawAxis(width, x) {
   context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
   for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
     context.fillStyle = colors.line; context.fillRect(x(t), 12, 1, 6);
-    context.fillStyle = colors.dim; context.fillText(duration(t), x(t) + 3, 12);
+    context.fillStyle = colors.dim; context.fillText(moment(t, step), x(t) + 3, 12);
   }
 }
 
@@ -233,16 +241,16 @@ function markAt(lane, time, reach) {
 }
 
 function describe(lane, time, reach) {
-  const parts = [lanes[lane].n + ", " + duration(time)];
+  const parts = [lanes[lane].n + ", " + moment(time, reach)];
   const i = callAt(lane, time, reach), mark = markAt(lane, time, reach * 1.5);
   if (i >= 0) {
     const took = calls.d[i] < 0 ? "" : ", took " + duration(calls.d[i]);
-    parts.push(calls.apis[calls.a[i]] + " #" + calls.n[i] + ": " + calls.results[calls.r[i]] + took + ", entered at " + duration(calls.t[i]));
+    parts.push(calls.apis[calls.a[i]] + " #" + calls.n[i] + ": " + calls.results[calls.r[i]] + took + ", entered at " + moment(calls.t[i], reach));
     if (calls.w[i] >= 0) parts.push(calls.places[calls.w[i]]);
     if (lanes[lane].k === "stream" && calls.l[i] >= 0) parts.push("by " + lanes[calls.l[i]].n);
   }
   const bar = (lanes[lane].s || []).find(each => each[0] <= time && (each[1] < 0 || each[1] >= time));
-  if (bar) parts.push(bar[2] + " lived from " + duration(bar[0]) + (bar[1] < 0 ? " to the end" : " to " + duration(bar[1])));
+  if (bar) parts.push(bar[2] + " lived from " + moment(bar[0], reach) + (bar[1] < 0 ? " to the end" : " to " + moment(bar[1], reach)));
   const bins = binsOf(lanes[lane]), bin = bins ? bins[Math.floor(time / line.end * line.bins)] : 0;
   if (bin && i < 0) parts.push(bin.toLocaleString("en") + (lanes[lane].k === "objects" ? " at most in this part" : " calls in this part"));
   if (mark) parts.push("finding " + (mark[0] + 1) + ": " + mark[3]);
