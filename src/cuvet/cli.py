@@ -26,6 +26,7 @@ DESCRIPTION = (
 EPILOG = """examples:
   cuvet run -- ./program            check a program while it runs
   cuvet analyze DIR                 report again from a recording
+  cuvet report --html FILE DIR      a page to look at
   cuvet check src/                  check source code
   cuvet explain event-use-after-destroy
 
