@@ -31,11 +31,28 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     language: Literal["c++", "python", "cuda", "c#"] = "c++"
 
 
+class Rank(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of a process among those that a launcher (torchrun, mpirun, srun, …) started together, from 0. ``size``: how many there
+    are; ``local_rank``: its number among those of its host. None: the launcher does not tell."""
+
+    rank: int
+    size: int | None = None
+    local_rank: int | None = None
+    host: str = ""
+
+
+class ProcessRank(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that has a rank."""
+
+    process: int
+    rank: Rank
+
+
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Where and when a CUDA call was made.
 
     ``api`` is the name that the user wrote (``cudaEventRecord``); ``call`` counts the
-    CUDA calls of that thread from 1; ``time_ns`` is nanoseconds since the process's first record.
+    CUDA calls of that thread from 1; ``time_ns`` is nanoseconds since the process's first record. ``rank`` is that of the process.
     """
 
     api: str
@@ -43,6 +60,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     process: int
     thread: int
     time_ns: int
+    rank: Rank | None = None
     frames: tuple[Frame, ...] = ()
 
 
@@ -233,6 +251,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     tool: Tool
     program: Program
+    ranks: tuple[ProcessRank, ...] = ()
+    """The processes that a launcher gave a rank, as far as it is known."""
     findings: tuple[Finding, ...] = ()
     unexplained: tuple[UnexplainedFailure, ...] = ()
     """Calls that failed, of which no rule says why, and whose status is no answer (not ready, already so); the first of many. How many

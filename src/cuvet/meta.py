@@ -8,17 +8,25 @@ from typing import Literal
 import msgspec
 
 from cuvet import CuvetError
-from cuvet.findings import MachineCause, Program
+from cuvet.findings import MachineCause, ProcessRank, Program, Rank
 from cuvet.regular import read_regular
 
 MOST_META = 16 << 20
 """Bytes. The arguments of a program take 2 MiB at most on Linux's default stack."""
 
 
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """In nanoseconds, of the clock that counts from the start of the machine (CLOCK_MONOTONIC), and of the wall clock."""
+
+    monotonic_ns: int
+    realtime_ns: int
+
+
 class Meta(msgspec.Struct, kw_only=True):
     """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
     ended; ``notes`` are sentences about what could not be seen, ``hints`` what would make the next recording better; ``machine``: what
-    was wrong with the machine when it failed."""
+    was wrong with the machine when it failed. ``host`` and ``boot`` (its boot id) name the machine; ``rank`` is what the environment of
+    ``cuvet run`` told, ``ranks`` what those of processes told; ``ended``: when the program ended."""
 
     argv: tuple[str, ...] = ()
     pid: int = 0
@@ -30,6 +38,17 @@ class Meta(msgspec.Struct, kw_only=True):
     notes: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     machine: tuple[MachineCause, ...] = ()
+    host: str = ""
+    boot: str = ""
+    rank: Rank | None = None
+    ranks: tuple[ProcessRank, ...] = ()
+    ended: Moment | None = None
+
+    def rank_of(self, process: int) -> Rank | None:
+        """The rank of a process, whose own environment tells best. Where those of others told another rank than ``rank``, a launcher was
+        started here, and ``rank`` is not that of a process whose environment was not seen."""
+        own = {each.process: each.rank for each in self.ranks}
+        return own.get(process) or (self.rank if all(each == self.rank for each in own.values()) else None)
 
     @property
     def program(self) -> Program:

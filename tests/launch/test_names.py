@@ -41,7 +41,8 @@ def test_expanded(name: str, environment: dict[str, str], expected: str) -> None
     [
         (
             "rep.%r",
-            "--trace rep.%r: %r is the rank, and none of RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID is set",
+            "--trace rep.%r: %r is the rank, and none of RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, "
+            "JOB_COMPLETION_INDEX is set",
         ),
         ("%d", "--trace %d: %d is not known: use %p, %r, %h or %q{NAME}, or %% for a percent sign"),
         ("rep%", "--trace rep%: % is not known"),

@@ -11,8 +11,9 @@ from cuvet import CuvetError, __version__
 from cuvet.analysis import core_dumps, cudnn_log, driver_log
 from cuvet.analysis.folding import Findings, folded, folded_failures
 from cuvet.analysis.process import ProcessAnalysis
+from cuvet.analysis.ranked import with_ranks
 from cuvet.analysis.unexplained import told
-from cuvet.findings import Finding, Report, Tool
+from cuvet.findings import Finding, ProcessRank, Report, Tool
 from cuvet.meta import Meta, read_meta
 from cuvet.model import Model
 from cuvet.recording import Recording, RecordingError
@@ -107,9 +108,10 @@ class Analysis:
             process.finish(leaks=leaks)
             stats += process.stats
             not_checked |= process.not_checked
-        return Report(
+        report = Report(
             tool=Tool(version=__version__),
             program=meta.program,
+            ranks=tuple(self._ranks(meta)),
             findings=self._with_logs(),
             unexplained=told(
                 (failed for process in self.processes() for failed in process.judge.unexplained.all()),
@@ -121,6 +123,13 @@ class Analysis:
             hints=tuple(dict.fromkeys([*self._hints(meta, leaks=leaks), *meta.hints])),
             stats=dict(+stats),
         )
+        return with_ranks(report, meta.rank_of) if report.ranks else report
+
+    def _ranks(self, meta: Meta) -> Iterator[ProcessRank]:
+        for process in self.processes():
+            rank = meta.rank_of(process.recording.pid)
+            if rank is not None:
+                yield ProcessRank(process=process.recording.pid, rank=rank)
 
 
 def analyze(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ _NICENESS_BESIDE_DEVICE = 19
 class Live:
     """A thread that polls the recording until ``stop``. The program is ``pid``, of ``argv``, and began at ``started_ns`` of the Unix epoch.
     ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on. ``bound``: what recordings may take on disk.
-    ``choice``: which findings are told.
-    ``emulated``: the program uses the emulated device.
+    ``choice``: which findings are told. ``emulated``: the program uses the emulated device. ``seen`` is told by another thread when
+    there are new ``environments``.
 
     What analyses is imported when a process has made a recording, and by this thread, which leaves the cores to the program.
     """
@@ -46,6 +47,7 @@ class Live:
         choice: Choice,
         *,
         emulated: bool,
+        seen: Callable[[Mapping[int, Mapping[str, str]]], None],
     ) -> None:
         self._directory = directory
         self._bound = bound
@@ -62,6 +64,7 @@ class Live:
         """Process to the real driver that it loaded, of those that have no recording."""
         self.environments: dict[int, dict[str, str]] = {}
         """The user's part of the environment that a process was started with, of those that have a recording and ran long enough."""
+        self._seen = seen
         self._thread = threading.Thread(target=self._run, name="cuvet-live", daemon=True)
         self._thread.start()
 
@@ -78,8 +81,10 @@ class Live:
         while not self._stop.wait(next(waits, _POLL_S)):
             recordings = self._recordings()
             recorded = {int(pid) for pid in (name.partition("-")[0] for name in recordings) if pid.isdecimal()}
-            for pid in recorded - self.environments.keys():
-                self.environments[pid] = users_own(_environment(pid))
+            if new := recorded - self.environments.keys():
+                for pid in new:
+                    self.environments[pid] = users_own(environment_of(pid))
+                self._seen(self.environments)
             self._look_for_drivers(recorded)
             analysis = self._following(recordings)
             if analysis is not None:
@@ -128,7 +133,7 @@ def _tree(pid: int) -> list[int]:
     return found
 
 
-def _environment(pid: int) -> dict[str, str]:
+def environment_of(pid: int) -> dict[str, str]:
     """As it was at the start of the process; empty if that has ended or is another user's."""
     try:
         entries = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cuvet import CuvetError
-
-RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
-"""Variables with the number of a process among those started together: of torchrun, Open MPI, PMIx, MPICH and Slurm. The launcher that can
-stand inside another comes first: torchrun is started by srun, and not the other way round."""
+from cuvet.ranks import LAUNCHERS, rank_in
 
 
 def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
@@ -36,7 +33,8 @@ def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
 
 
 def _rank(path: Path, option: str, environment: Mapping[str, str]) -> str:
-    rank = next((environment[name] for name in RANK if environment.get(name, "").isdecimal()), None)
+    rank = rank_in(environment, "")
     if rank is None:
-        raise CuvetError(f"{option} {path}: %r is the rank, and none of {', '.join(RANK)} is set; %p is the process id")
-    return rank
+        names = ", ".join(launcher.rank for launcher in LAUNCHERS)
+        raise CuvetError(f"{option} {path}: %r is the rank, and none of {names} is set; %p is the process id")
+    return str(rank.rank)

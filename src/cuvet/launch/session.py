@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,14 +21,15 @@ import msgspec
 
 from cuvet import CuvetError, __version__, reports
 from cuvet.doctor import state
-from cuvet.findings import Report, Tool
+from cuvet.findings import ProcessRank, Report, Tool
 from cuvet.launch import environment, names, program, progress, trace, unsupported
 from cuvet.launch.bound import Bound
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
-from cuvet.meta import Meta
+from cuvet.meta import Meta, Moment
 from cuvet.printable import printable, valid
+from cuvet.ranks import rank_in
 from cuvet.reports import choice, verdict
 from cuvet.reports.choice import Choice
 
@@ -133,20 +136,25 @@ def _run(
             gpus=() if emulated else tuple(each.name for each in found.devices),
             driver=None if emulated or not found.version else "{}.{}".format(*state.release_of(found.version)),
             notes=tuple(_notes(args, executable, own)),
+            host=(host := valid(socket.gethostname())),
+            boot=_boot(),
+            rank=rank_in(own, host),
         )
         trace.write_meta(directory, meta)
         started_ns = time.time_ns()
         child = Child(executable.path, argv, variables)
         bound = Bound(args.bound)
         color = args.color if _tells_live(args) else None
-        live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, chosen, emulated=emulated)
+        seen = partial(_keep_ranks, directory, meta)
+        live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, chosen, emulated=emulated, seen=seen)
         try:
             ending = child.wait()
+            ended = Moment(monotonic_ns=time.monotonic_ns(), realtime_ns=time.time_ns())
         finally:
             with progress.shown([directory]):
                 analysis = live.stop()
                 lost = [*notices.stop(), *bound.notes, *filter(None, [device.failure if device else None])]
-    meta = _ended(meta, child, ending, live, analysis, lost)
+    meta = msgspec.structs.replace(_ended(meta, child, ending, live, analysis, lost), ended=ended)
     if analysis is not None:
         exceeded = bound.exceeded([process.recording for process in analysis.processes()])
         meta = msgspec.structs.replace(meta, hints=tuple(exceeded))
@@ -226,8 +234,34 @@ def _ended(
         ),
     ]
     return msgspec.structs.replace(
-        meta, pid=child.pid, exit_code=ending.exit_code, signal=ending.signal, notes=tuple(notes)
+        meta,
+        pid=child.pid,
+        exit_code=ending.exit_code,
+        signal=ending.signal,
+        notes=tuple(notes),
+        ranks=_ranks(live.environments, meta.host),
     )
+
+
+def _boot() -> str:
+    """The id of this start of the machine: all processes that have it share a CLOCK_MONOTONIC. "" if it cannot be read."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _ranks(environments: Mapping[int, Mapping[str, str]], host: str) -> tuple[ProcessRank, ...]:
+    """Of the processes whose environment was seen."""
+    told = ((process, rank_in(variables, host)) for process, variables in environments.items())
+    return tuple(ProcessRank(process=process, rank=rank) for process, rank in told if rank is not None)
+
+
+def _keep_ranks(directory: Path, meta: Meta, environments: Mapping[int, Mapping[str, str]]) -> None:
+    """For a reader of the recording, should cuvet be killed."""
+    ranks = _ranks(environments, meta.host)
+    if any(each.rank != meta.rank for each in ranks):
+        trace.write_meta(directory, msgspec.structs.replace(meta, ranks=ranks))
 
 
 def _with_machine(

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from cuvet import ranks
 from cuvet.catalog import Kind, api_of, status_name
 from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
@@ -282,7 +283,8 @@ def _site(site: Site, argument: int | None, style: str, console: Console) -> Non
     frames = located(site)
     where = Text("  --> ", style=_PLACE)
     where.append(place_of(frames) or "no stack was recorded")
-    where.append(f"  [thread {site.thread}, call #{site.call}]", style="dim")
+    rank = f"{ranks.told(site.rank)}, " if site.rank is not None and site.rank.size != 1 else ""
+    where.append(printable(f"  [{rank}thread {site.thread}, call #{site.call}]"), style="dim")
     line(console, where, indent=6)
     if frames and frames[0].file and frames[0].line:
         _source(frames[0].file, frames[0].line, site.api, argument, style, console)
