@@ -70,6 +70,7 @@ class Findings:
     _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _of_line: dict[tuple[object, ...], list[tuple[tuple[_Place, ...], Fold]]] = field(default_factory=dict)
+    _taken: int = 0
 
     def add(
         self,
@@ -132,6 +133,13 @@ class Findings:
 
     def all(self) -> tuple[Finding, ...]:
         return tuple(fold.told() for fold in self._folds)
+
+    def take(self) -> list[Finding]:
+        """Those since it was last asked, with their repeats and consequences. What comes later is not folded with them."""
+        taken, self._taken = self._folds[self._taken :], len(self._folds)
+        for known in (self._by_call, self._by_place, self._of_line):
+            known.clear()
+        return [fold.told() for fold in taken]
 
 
 def _callers(site: Site) -> _Place:

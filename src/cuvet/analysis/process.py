@@ -100,6 +100,16 @@ class ProcessAnalysis:
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
 
+    @property
+    def calls_read(self) -> int:
+        """How many were read so far, judged or not."""
+        return self._ordering.counted
+
+    def lost_by(self) -> RecordedCall | None:
+        """The call that showed that a context was lost which lives yet; None if there is no such context."""
+        lost = (each.error for each in (self.model.lost_contexts if self.model is not None else ()) if each.alive)
+        return next((call for call in lost if isinstance(call, RecordedCall)), None)
+
     def _take(self, item: Item, death: int | None) -> None:
         self._begin()
         if self.recording.left_out:

@@ -50,6 +50,11 @@ class Analysis:
             process.advance(running=running, death=death)
         return self._findings.take_fresh()
 
+    def take(self) -> list[Finding]:
+        """The findings since it was last asked, each with its repeats so far and what followed from it. What comes later is a finding of
+        its own, also at the same place."""
+        return self._findings.take()
+
     def _open_new(self, running: bool) -> None:
         for path in sorted(self.directory.glob("*.cuvet"), key=_start):
             if path in self._processes or path in self.unreadable:

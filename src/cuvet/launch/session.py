@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -92,14 +92,26 @@ def _require_writable(output: Path) -> None:
         raise CuvetError(f"{cannot}{output if output.exists() else f'the directory {target}'} cannot be written to")
 
 
-def _run(
+class Ready(NamedTuple):
+    """All that a program is started with. ``directory``: of its recording. ``variables``: its environment. ``device``: None if it is real."""
+
+    directory: Path
+    variables: dict[str, str]
+    meta: Meta
+    notices: Notices
+    device: Device | None
+
+
+@contextmanager
+def ready(
     args: argparse.Namespace,
-    chosen: Choice,
     asked: subprocess.Popen[bytes] | None,
-    argv: list[str],
+    argv: Sequence[str],
     executable: program.Executable,
     own: dict[str, str],
-) -> int:
+) -> Iterator[Ready]:
+    """What ``run`` prepares for a program; the emulated device lasts until the end of the block. ``args``: the options of ``cuvet run``.
+    CuvetError if they do not go together, or if there is no such device."""
     found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
     emulated = args.device == "emulated" or (args.device == "auto" and not found.devices)
     if args.device == "real" and not found.devices:
@@ -141,11 +153,25 @@ def _run(
             rank=rank_in(own, host),
         )
         trace.write_meta(directory, meta)
+        yield Ready(directory, variables, meta, notices, device)
+
+
+def _run(
+    args: argparse.Namespace,
+    chosen: Choice,
+    asked: subprocess.Popen[bytes] | None,
+    argv: list[str],
+    executable: program.Executable,
+    own: dict[str, str],
+) -> int:
+    with ready(args, asked, argv, executable, own) as start:
+        directory, meta = start.directory, start.meta
         started_ns = time.time_ns()
-        child = Child(executable.path, argv, variables)
+        child = Child(executable.path, argv, start.variables)
         bound = Bound(args.bound)
         color = args.color if _tells_live(args) else None
         seen = partial(_keep_ranks, directory, meta)
+        emulated = start.device is not None
         live = Live(directory, child.pid, tuple(argv), started_ns, color, bound, chosen, emulated=emulated, seen=seen)
         try:
             ending = child.wait()
@@ -153,7 +179,8 @@ def _run(
         finally:
             with progress.shown([directory]):
                 analysis = live.stop()
-                lost = [*notices.stop(), *bound.notes, *filter(None, [device.failure if device else None])]
+                lost = [*start.notices.stop(), *bound.notes]
+                lost += filter(None, [start.device.failure if start.device else None])
     meta = msgspec.structs.replace(_ended(meta, child, ending, live, analysis, lost), ended=ended)
     if analysis is not None:
         exceeded = bound.exceeded([process.recording for process in analysis.processes()])
