@@ -1,0 +1,93 @@
+"""Starts the judge (``judge.py``) for a process that runs under the shim, and asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cuvet
+from cuvet import CuvetError
+from cuvet.launch.environment import SHIM, users_own
+
+OWN_RECORDING = "CUVET_TESTING"
+"""In the environment: pytest was started by its own plugin, and nobody else bounds the recording."""
+SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
+
+
+def is_recorded() -> bool:
+    """Whether the calls of this process reach the shim and are recorded."""
+    if not os.environ.get("CUVET_TRACE"):
+        return False
+    try:
+        with open("/proc/self/maps", errors="replace") as maps:
+            return any(line.rstrip().endswith(str(SHIM)) for line in maps)
+    except OSError:
+        return False
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """``python -m`` of a module of this cuvet, whatever PYTHONPATH and the working directory have."""
+    program = (
+        "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
+        f"from cuvet.testing.{module} import main; sys.exit(main())"
+    )
+    return [sys.executable, "-c", program, SOURCE, *arguments]
+
+
+class Judge:
+    """Judges the recording in ``directory`` in a process of its own, which ends with this one. CuvetError if that cannot be started."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.pid = os.getpid()
+        bound = ["bound"] if os.environ.get(OWN_RECORDING) else []
+        self._lock = threading.Lock()
+        try:
+            self._process = subprocess.Popen(
+                command("judge", str(directory), *bound),
+                env=users_own(os.environ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CuvetError(f"the process that judges cannot be started: {error.strerror}") from None
+
+    def found(self) -> Any:
+        """``judge.Answer`` as JSON has it: what was found since it was last asked. CuvetError if the judge has ended."""
+        return json.loads(self.ask())
+
+    def unknown(self, names: Sequence[str]) -> list[str]:
+        """A sentence about each name that no rule has."""
+        sentences: list[str] = json.loads(self.ask({"rules": list(names)})).get("unknown", [])
+        return sentences
+
+    def ask(self, question: dict[str, object] | None = None) -> bytes:
+        """The line that it answers."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            try:
+                self._process.stdin.write(json.dumps(question or {}).encode() + b"\n")
+                self._process.stdin.flush()
+                line = self._process.stdout.readline()
+            except (OSError, ValueError):
+                line = b""
+        if not line.endswith(b"\n"):
+            raise CuvetError("the process that judges has ended: what was called since then is not judged")
+        return line
+
+    def stop(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:  # it has ended
+                    pass
+        self._process.wait()

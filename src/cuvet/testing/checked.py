@@ -1,0 +1,320 @@
+"""What the plugin does in a session under the shim: it asks the judge after each test, and fails the test whose calls were wrong."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cuvet import CuvetError
+from cuvet.testing import marks
+from cuvet.testing.asking import Judge
+
+_SEVERITIES = ("error", "warning", "note")
+_PLAIN = (Exception, pytest.fail.Exception, pytest.skip.Exception)
+"""With what a phase of a test can end, other than the session."""
+_MOST_LATE = 100
+
+
+class Span(NamedTuple):
+    """A fixture of a scope that several tests share was set up or torn down, for so long."""
+
+    what: str
+    begin: int
+    end: int
+
+
+@dataclass
+class Totals:
+    """What the last lines of the session are made of. ``late``: reports that belong to no test which could still fail; ``failing``: whether
+    one of them should have failed it."""
+
+    findings: Counter[str] = field(default_factory=Counter)
+    tests: int = 0
+    """With findings."""
+    calls: int = 0
+    processes: int = 0
+    late: list[str] = field(default_factory=list)
+    failing: bool = False
+    problems: list[str] = field(default_factory=list)
+    recordings: list[str] = field(default_factory=list)
+
+    def add(self, other: dict[str, Any]) -> None:
+        self.findings.update(other["findings"])
+        for name in ("tests", "calls", "processes", "late", "problems", "recordings"):
+            setattr(self, name, getattr(self, name) + other[name])
+        self.failing |= other["failing"]
+
+    def show(self, reporter: pytest.TerminalReporter) -> None:
+        for text in self.late:
+            reporter.section("cuvet: not during a test that could still fail")
+            reporter.write_line(text)
+        for problem in dict.fromkeys(self.problems):
+            reporter.write_line(f"cuvet: {problem}", red=True)
+        reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings["error"]))
+        for each in self.recordings:
+            reporter.write_line(f"cuvet: look again: cuvet analyze {each}")
+
+    def _summary(self) -> str:
+        if not self.calls:
+            return "no CUDA call was seen"
+        found = ", ".join(_counted(self.findings[each], each) for each in _SEVERITIES if self.findings[each] or each == "error")
+        tests = f" in {_counted(self.tests, 'test')}" if self.tests else ""
+        return f"{found}{tests}; {_counted(self.calls, 'CUDA call')} of {_counted(self.processes, 'process')} judged"
+
+
+class Merged:
+    """In the process that distributes tests to workers: sums what they say."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        output = getattr(node, "workeroutput", None) or {}
+        if "cuvet" in output:
+            self.totals.add(output["cuvet"])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        _fail_late(session, self.totals)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self.totals.show(terminalreporter)
+
+
+class Checked:
+    """In a process that runs tests."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.totals = Totals()
+        self._directory = Path(os.environ["CUVET_TRACE"])
+        self._judge: Judge | None = Judge(self._directory)
+        self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
+        self._config = config
+        self._begins: list[int] = []
+        """When each test began, and what came between them …"""
+        self._tests: list[str] = []
+        """… and what it was, in words."""
+        self._phase: dict[str, int] = {}
+        """When each phase of the present test began."""
+        self._spans: list[Span] = []
+        self._lost_by = ""
+        """The test that lost a context of this process."""
+        self._blamed: set[str] = set()
+        self._mark("before the first test")
+
+    # Which tests there are.
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        names = {name: item for item in session.items for name in ignored_rules(item)}
+        if names and self._judge is not None:
+            for sentence in self._judge.unknown(list(names)):
+                raise pytest.UsageError(f"@pytest.mark.cuvet: {sentence}")
+
+    # What a test does.
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if self._lost_by:
+            pytest.skip(f"cuvet: {self._lost_by} lost the CUDA context of this process")
+        self._phase.clear()
+        self._spans.clear()
+        self._mark(item.nodeid)
+        self._begin(item, "setup")
+        try:
+            return (yield)
+        except _PLAIN:
+            self._look(item, "setup")
+            raise
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        return self._checked(item, "call", (yield from self._timed(item, "call")))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        return self._checked(item, "teardown", (yield from self._timed(item, "teardown")))
+
+    def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
+        """What the phase returns; if it raises, what was found stands beside that."""
+        if self._tests[-1] != item.nodeid:  # it was skipped
+            return (yield)
+        self._begin(item, phase)
+        try:
+            return (yield)
+        except _PLAIN:
+            self._look(item, phase)
+            raise
+        finally:
+            if phase == "teardown":
+                self._write(test=item.nodeid, phase="end")
+
+    def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
+        """The result of a phase that raised nothing, unless it fails for what was found."""
+        told = self._look(item, phase, fail=not getattr(item, "_excinfo", None))  # a unittest.TestCase keeps what it raised there
+        if phase == "teardown":
+            self._mark(f"after {item.nodeid}")
+        if told:
+            pytest.fail(told, pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, Any, Any]:
+        if fixturedef.scope == "function":
+            return (yield)
+        what = f"fixture {fixturedef.argname} (scope {fixturedef.scope})"
+        begin = marks.now()
+        try:
+            return (yield)
+        finally:
+            self._spans.append(Span(f"set-up of {what}", begin, marks.now()))
+            fixturedef.addfinalizer(lambda: self._spans.append(Span(f"tear-down of {what}", marks.now(), 0)))
+
+    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
+        what = f"tear-down of fixture {fixturedef.argname} (scope {fixturedef.scope})"
+        self._spans[:] = [each._replace(end=marks.now()) if each[::2] == (what, 0) else each for each in self._spans]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._late(self._ask())
+        if self._judge is not None:
+            self._judge.stop()
+        self.totals.tests = len(self._blamed)
+        if self._lost_by:
+            self.totals.problems.append(f"{self._lost_by} lost the CUDA context: later tests of its process were skipped")
+        self._say_unsupported()
+        _fail_late(session, self.totals)
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput["cuvet"] = asdict(self.totals)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self.totals.show(terminalreporter)
+
+    # What was found.
+
+    def _look(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
+        """Ask. The reports of what fails the test, with ``fail``; all else becomes a section of the test's report."""
+        answer = self._ask()
+        first = self._phase.get("setup", 0)
+        ignored = {name.lower() for name in ignored_rules(item)}
+        found = [each for each in answer.get("found", ()) if not {each["finding"]["rule"].lower(), each["finding"]["name"]} & ignored]
+        self._late({"found": [each for each in found if each["time_ns"] < first]})
+        own = [each for each in found if each["time_ns"] >= first]
+        if own:
+            self._count(item, own)
+        failing = [each for each in own if fail and each["finding"]["severity"] in self._failing]
+        for each in own:
+            if each not in failing:
+                item.add_report_section(phase, "cuvet", self._text(each))
+        self._note_lost(item, answer.get("lost", {}))
+        return "\n\n".join(map(self._text, failing))
+
+    def _count(self, item: pytest.Item, found: list[Any]) -> None:
+        self._blamed.add(item.nodeid)
+        self.totals.findings.update(each["finding"]["severity"] for each in found)
+        codes = dict(item.user_properties).get("cuvet")
+        known = dict.fromkeys(str(codes).split(",") if codes else ())
+        known |= dict.fromkeys(each["finding"]["rule"] for each in found)
+        item.user_properties[:] = [each for each in item.user_properties if each[0] != "cuvet"]
+        item.user_properties.append(("cuvet", ",".join(known)))
+
+    def _text(self, found: Any) -> str:
+        return "\n".join([found["text"], *(f"   = during: {each}" for each in self._during(found))])
+
+    def _during(self, found: Any) -> Iterator[str]:
+        """What of the test it was, if that was not the test itself, and in which process."""
+        time_ns = found["time_ns"]
+        span = max((each for each in self._spans if each.begin <= time_ns <= (each.end or time_ns)), key=lambda s: s.begin, default=None)
+        phase = max((name for name, begin in self._phase.items() if begin <= time_ns), key=lambda n: self._phase[n], default="call")
+        if span is not None:
+            yield span.what
+        elif phase != "call":
+            yield {"setup": "set-up of the test", "teardown": "tear-down of the test"}[phase]
+        process = found["finding"]["site"]["process"]
+        if process != os.getpid():
+            yield f"process {process}, which is not that of the test"
+
+    def _note_lost(self, item: pytest.Item, lost: dict[str, int]) -> None:
+        if not self._lost_by and str(os.getpid()) in lost:
+            at = self._at(lost[str(os.getpid())])
+            self._lost_by = at if at in self._blamed or at == item.nodeid else item.nodeid
+
+    def _late(self, answer: Any) -> None:
+        """What was found when the test whose time it is had been reported, or outside of all tests."""
+        for each in answer.get("found", ()):
+            severity = each["finding"]["severity"]
+            self.totals.findings[severity] += 1
+            self.totals.failing |= severity in self._failing
+            if len(self.totals.late) < _MOST_LATE:
+                self.totals.late.append(f"{each['text']}\n   = during: {self._at(each['time_ns'])}")
+
+    # When it was, and who says.
+
+    def _at(self, time_ns: int) -> str:
+        return self._tests[max(0, bisect_right(self._begins, time_ns) - 1)]
+
+    def _mark(self, what: str) -> None:
+        self._begins.append(marks.now())
+        self._tests.append(what)
+
+    def _begin(self, item: pytest.Item, phase: marks.Phase) -> None:
+        self._phase[phase] = marks.now()
+        self._write(test=item.nodeid, phase=phase)
+
+    def _write(self, **what: str) -> None:
+        try:
+            marks.write(self._directory, **what)
+        except CuvetError as error:
+            self.totals.problems.append(str(error))
+
+    def _ask(self) -> Any:
+        """The judge's answer, which is empty if the judge has ended: that is told once, and fails the session."""
+        if self._judge is None:
+            return {}
+        try:
+            answer = self._judge.found()
+        except CuvetError as error:
+            self._judge = None
+            self.totals.problems.append(f"{error} ({self._tests[-1]})")
+            self.totals.failing = True
+            return {}
+        self.totals.calls, self.totals.processes = answer.get("calls", 0), answer.get("processes", 0)
+        return answer
+
+    def _say_unsupported(self) -> None:
+        self.totals.recordings = [str(self._directory)]
+        if (self._directory / "unsupported").exists():
+            from cuvet.launch.unsupported import sentence
+
+            self.totals.problems.append(sentence(self._directory))
+            self.totals.failing = True
+
+
+def ignored_rules(item: pytest.Item) -> list[str]:
+    """The rules that the test's markers name. UsageError for a marker of another form."""
+    names: list[str] = []
+    for marker in item.iter_markers("cuvet"):
+        ignore = marker.kwargs.get("ignore", ())
+        is_list = isinstance(ignore, (list, tuple, set, frozenset)) and all(isinstance(each, str) for each in ignore)
+        if marker.args or set(marker.kwargs) - {"ignore"} or not is_list:
+            raise pytest.UsageError(f'{item.nodeid}: write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules')
+        names += ignore
+    return names
+
+
+def _fail_late(session: pytest.Session, totals: Totals) -> None:
+    if totals.failing and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _counted(count: int, noun: str) -> str:
+    plural = {"process": "processes"}.get(noun, f"{noun}s")
+    return f"{count:,} {noun if count == 1 else plural}"

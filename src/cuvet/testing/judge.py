@@ -1,0 +1,153 @@
+"""The process that judges the calls of a program while it runs, and says on request what it has found.
+
+It is started without the shim, reads the recording, and serves one other process by its stdin and stdout: a line asks, a line answers. It ends
+when its stdin does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import select
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cuvet.findings import Finding
+from cuvet.meta import Meta, read_meta
+from cuvet.numeric import import_numpy
+
+if TYPE_CHECKING:
+    from cuvet.analysis import Analysis
+    from cuvet.launch.bound import Bound
+
+_POLL_S = 0.2
+_PAUSES_S = (0, 0, 0.06, 0)
+"""Between the polls for an answer. What is newer than 50 ms is held back if a poll finds that threads go on with calls (``SLACK_NS``)."""
+
+
+class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """``rules``: names of which it is asked whether there are such rules; without them it is asked what was found."""
+
+    rules: tuple[str, ...] = ()
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding, when its call was made (nanoseconds of CLOCK_MONOTONIC; 0 if that is not known), and the terminal's report of it."""
+
+    finding: Finding
+    time_ns: int
+    text: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was found since the last answer. ``calls``, ``processes``: how many were recorded until now. ``lost``: processes in which a
+    context was lost, with when that showed. ``unknown``: sentences about rules that there are not."""
+
+    found: tuple[Found, ...] = ()
+    calls: int = 0
+    processes: int = 0
+    lost: dict[int, int] = {}
+    not_checked: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class Watcher:
+    """Follows the recording in a directory. ``bound``: its size is bounded."""
+
+    def __init__(self, directory: Path, *, bound: bool) -> None:
+        import_numpy()
+        from cuvet.analysis import Analysis
+        from cuvet.commands.run import DEFAULT_BOUND
+        from cuvet.launch.bound import Bound
+        from cuvet.recording.generated_code import Run
+        from cuvet.reports.ignored import is_ignored
+
+        self._meta: Meta = read_meta(directory)
+        self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), is_ignored)
+        self._ignored = is_ignored
+        self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
+
+    def poll(self) -> int:
+        """Judge what is new; how many calls were read so far."""
+        self._analysis.advance(running=True)
+        processes = self._analysis.processes()
+        self._bound.look_at([process.recording for process in processes])
+        return sum(process.calls_read for process in processes)
+
+    def answer(self) -> Answer:
+        """What was found up to now."""
+        calls = -1
+        for pause_s in _PAUSES_S:
+            time.sleep(pause_s)
+            before, calls = calls, self.poll()
+            if calls == before:
+                break
+        processes = self._analysis.processes()
+        lost = {process.recording.pid: call for process in processes if (call := process.lost_by()) is not None}
+        return Answer(
+            found=tuple(self._told(each) for each in self._analysis.take() if not self._ignored(each)),
+            calls=sum(max(process.recording.calls_made, process.calls_read) for process in processes),
+            processes=len(processes),
+            lost={pid: self._time(pid, call.time_ns) for pid, call in lost.items()},
+            not_checked=tuple(dict.fromkeys(sentence for process in processes for sentence in process.not_checked)),
+        )
+
+    def _told(self, finding: Finding) -> Found:
+        from cuvet.reports import terminal
+        from cuvet.reports.selection import fitting
+
+        out = io.StringIO()
+        terminal.render_finding(finding, self._meta.program, terminal.console(out, "never"), fitting(finding))
+        return Found(
+            finding=finding, time_ns=self._time(finding.site.process, finding.site.time_ns), text=out.getvalue().rstrip()
+        )
+
+    def _time(self, pid: int, time_ns: int) -> int:
+        """Of CLOCK_MONOTONIC, from nanoseconds since the first record of a process."""
+        headers = (each.recording.header for each in self._analysis.processes() if each.recording.pid == pid)
+        header = next(headers, None)
+        return 0 if header is None else int(header["clock"][0][1]) + time_ns
+
+    def stop(self) -> None:
+        self._bound.stop()
+
+
+def unknown(names: Iterable[str]) -> tuple[str, ...]:
+    """A sentence about each that is neither the code nor the name of a rule."""
+    from cuvet.rules import all_rules
+
+    known = {name.lower(): name for rule in all_rules() for name in (rule.code, rule.name)}
+    sentences = []
+    for name in dict.fromkeys(names):
+        if name.lower() not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f"; did you mean {known[near[0]]}?" if near else ""
+            sentences.append(f"no rule is called {name!r}{hint} (see cuvet rules)")
+    return tuple(sentences)
+
+
+def main() -> int:
+    """``DIR [bound]``."""
+    watcher = Watcher(Path(sys.argv[1]), bound=sys.argv[2:] == ["bound"])
+    decode, encode = msgspec.json.Decoder(Question).decode, msgspec.json.encode
+    rest = b""
+    while True:
+        if not select.select([0], [], [], _POLL_S)[0]:
+            watcher.poll()
+            continue
+        data = os.read(0, 1 << 16)
+        if not data:
+            watcher.stop()
+            return 0
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            question = decode(line)
+            answer = Answer(unknown=unknown(question.rules)) if question.rules else watcher.answer()
+            sys.stdout.buffer.write(encode(answer) + b"\n")
+            sys.stdout.buffer.flush()

@@ -1,0 +1,57 @@
+"""Marks say what a program was doing when: lines of JSON in ``marks.jsonl`` beside its recording (recording/FORMAT.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Literal
+
+from cuvet import CuvetError
+from cuvet.regular import open_regular
+
+FILE = "marks.jsonl"
+Phase = Literal["setup", "call", "teardown", "end"]
+"""Of a test; ``end`` is after its tear-down."""
+_NEWEST_BYTES = 1 << 16
+
+
+def now() -> int:
+    """Nanoseconds of CLOCK_MONOTONIC, which the clock samples of recordings have too."""
+    return time.monotonic_ns()
+
+
+def write(directory: Path, **what: str) -> int:
+    """Add a line with the time and the process to the marks of a recording; when it was. CuvetError if it cannot be written."""
+    time_ns = now()
+    line = json.dumps({"time_ns": time_ns, "pid": os.getpid(), **what}) + "\n"
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(directory / FILE, flags, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise CuvetError(f"{directory / FILE}: the mark could not be written: {error.strerror}") from None
+    return time_ns
+
+
+def newest_test(directory: Path) -> str | None:
+    """The test, and its phase, that was running when the last mark was written; None if there was none."""
+    try:
+        descriptor = open_regular(directory / FILE, follow=False)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        file.seek(max(0, os.fstat(descriptor).st_size - _NEWEST_BYTES))
+        lines = file.read(_NEWEST_BYTES).splitlines()
+    for line in reversed(lines):
+        try:
+            mark = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(mark, dict) and isinstance(mark.get("test"), str):
+            return f"{mark['test']} ({mark.get('phase')})" if mark.get("phase") != "end" else None
+    return None

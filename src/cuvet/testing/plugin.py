@@ -1,0 +1,91 @@
+"""The pytest plugin: ``pytest --cuvet``. Without this option it adds options and a marker, and imports nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+MARKER = (
+    "cuvet(ignore=[RULE, ...]): findings of these rules, by code or name, do not fail the test and are not shown "
+    "(with --cuvet)"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("cuvet", "cuvet: the CUDA calls of tests")
+    group.addoption("--cuvet", action="store_true", help="check the CUDA calls of each test, and fail those with errors")
+    group.addoption(
+        "--cuvet-device",
+        choices=("auto", "real", "emulated"),
+        default="auto",
+        help="the real GPU, the emulated device, or the emulated one if there is no GPU (default: auto)",
+    )
+    group.addoption(
+        "--cuvet-fail-on",
+        choices=("error", "warning", "note"),
+        default="error",
+        help="fail tests with a finding of this severity or a worse one (default: error)",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """Before output is captured and conftest files are imported."""
+    options = early_config.known_args_namespace
+    if options.cuvet and not (options.collectonly or options.help or options.version):
+        if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+            _record_apart(worker)
+        else:
+            _restart(early_config, options.cuvet_device)
+    yield
+
+
+def _restart(config: pytest.Config, device: str) -> None:
+    """Does not return, if the calls of this process are not recorded yet."""
+    from cuvet.testing.asking import is_recorded
+    from cuvet.testing.restart import restart
+
+    if is_recorded():
+        return
+    given = config.invocation_params
+    if list(given.args) != sys.argv[1:] or given.plugins:
+        raise pytest.UsageError(
+            "--cuvet: pytest was called by a program with arguments of its own, and cannot be started again under cuvet: "
+            "use python -m pytest --cuvet, or start that program with cuvet run -- python PROGRAM"
+        )
+    restart(device, [sys.executable, *sys.orig_argv[1:]])
+
+
+def _record_apart(worker: str) -> None:
+    """A worker of xdist has a directory of its own, below that of the session."""
+    from cuvet.testing.asking import OWN_RECORDING, is_recorded
+
+    if not is_recorded():
+        return  # told when tests are to run
+    if not os.environ.get(OWN_RECORDING):
+        raise pytest.UsageError("--cuvet: with xdist, pytest must start itself under cuvet: leave out cuvet run")
+    session = Path(os.environ["CUVET_TRACE"])
+    if session.name == worker:
+        return
+    own = session / worker
+    own.mkdir(mode=0o700, exist_ok=True)
+    (own / "meta.json").write_bytes((session / "meta.json").read_bytes())
+    (own / "meta.json").chmod(0o600)
+    os.environ["CUVET_TRACE"] = str(own)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    if not config.option.cuvet or config.option.collectonly:
+        return
+    from cuvet.testing.asking import is_recorded
+    from cuvet.testing.checked import Checked, Merged
+
+    if not is_recorded():
+        raise pytest.UsageError("--cuvet: this process runs without cuvet's shim: LD_PRELOAD had no effect on it")
+    distributes = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
+    config.pluginmanager.register(Merged() if distributes else Checked(config), "cuvet-session")

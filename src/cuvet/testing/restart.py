@@ -1,0 +1,93 @@
+"""Starts pytest again, under the shim: takes its place, prepares what ``cuvet run`` prepares, and ends as pytest did.
+
+The judge is not here but beside each process that runs tests (``asking.py``). Only if a signal ended pytest, which then could not report
+anything, this process does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from cuvet import CuvetError
+from cuvet.printable import printable
+from cuvet.testing.asking import OWN_RECORDING, command
+
+
+def restart(device: str, argv: Sequence[str]) -> NoReturn:
+    """Become the process that starts ``argv``. OSError if that cannot be."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    arguments = command("restart", device, *argv)
+    os.execv(arguments[0], arguments)
+
+
+def main() -> int:
+    """``DEVICE ARGV…``: the exit code of pytest, or 128 + the signal that ended it."""
+    from cuvet.cli import UNABLE, escape_what_has_no_encoding, occupy_standard_streams
+    from cuvet.launch.program import CannotStart
+
+    occupy_standard_streams()
+    escape_what_has_no_encoding()
+    try:
+        return _run(sys.argv[1], sys.argv[2:])
+    except CannotStart as error:
+        _tell(str(error))
+        return error.code
+    except CuvetError as error:
+        _tell(str(error))
+        return UNABLE
+
+
+def _run(device: str, argv: list[str]) -> int:
+    from cuvet.cli import make_parser
+    from cuvet.doctor.asking import ask
+    from cuvet.launch import environment, program, session, trace
+    from cuvet.launch.child import Child
+
+    args = make_parser(("run",)).parse_args(["run", "--device", device, "--", *argv])
+    environment.require_shim()
+    own = environment.users_own(os.environ)
+    asked = None if device == "emulated" else ask("cuda", own)
+    executable = program.find(argv[0], own.get("PATH"))
+    with session.ready(args, asked, argv, executable, own) as start:
+        child = Child(executable.path, argv, {**start.variables, OWN_RECORDING: "1"})
+        try:
+            ending = child.wait()
+        finally:
+            lost = [*start.notices.stop(), *filter(None, [start.device.failure if start.device else None])]
+    meta = msgspec.structs.replace(
+        start.meta, pid=child.pid, exit_code=ending.exit_code, signal=ending.signal, notes=(*start.meta.notes, *lost)
+    )
+    trace.write_meta(start.directory, meta)
+    for sentence in lost:
+        _tell(sentence)
+    if ending.signal is not None:
+        _report(start.directory, ending.signal)
+    return ending.code
+
+
+def _report(directory: Path, signal: int) -> None:
+    """What was found until a signal ended pytest."""
+    from cuvet import reports
+    from cuvet.analysis import analyze
+    from cuvet.numeric import import_numpy
+    from cuvet.reports.ignored import is_ignored, without_ignored
+    from cuvet.signals import signal_name
+    from cuvet.testing.marks import newest_test
+
+    import_numpy()
+    test = newest_test(directory)
+    _tell(f"{signal_name(signal)} ended pytest" + (f" while it ran {test}" if test else ""))
+    report = without_ignored(analyze([directory], ignored=is_ignored))
+    document = reports.of_run(report, verbose=False, recording=str(directory))
+    document.show(sys.stderr, "auto")
+
+
+def _tell(line: str) -> None:
+    print(f"cuvet: {printable(line)}", file=sys.stderr)
