@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from cuvet.testing import marks
 from cuvet.testing.asking import Judge
 
 _SEVERITIES = ("error", "warning", "note")
-_PLAIN = (Exception, pytest.fail.Exception, pytest.skip.Exception)
+_PLAIN = (Exception, pytest.fail.Exception)
 """With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
 
@@ -35,7 +34,8 @@ class Totals:
     """What the last lines of the session are made of. ``late``: reports that belong to no test which could still fail; ``failing``: whether
     one of them should have failed it."""
 
-    findings: Counter[str] = field(default_factory=Counter)
+    findings: dict[str, int] = field(default_factory=dict)
+    """By severity."""
     tests: int = 0
     """With findings."""
     calls: int = 0
@@ -45,8 +45,11 @@ class Totals:
     problems: list[str] = field(default_factory=list)
     recordings: list[str] = field(default_factory=list)
 
+    def count(self, severities: Iterable[str]) -> None:
+        self.findings = dict(Counter(self.findings) + Counter(severities))
+
     def add(self, other: dict[str, Any]) -> None:
-        self.findings.update(other["findings"])
+        self.findings = dict(Counter(self.findings) + Counter(other["findings"]))
         for name in ("tests", "calls", "processes", "late", "problems", "recordings"):
             setattr(self, name, getattr(self, name) + other[name])
         self.failing |= other["failing"]
@@ -57,14 +60,15 @@ class Totals:
             reporter.write_line(text)
         for problem in dict.fromkeys(self.problems):
             reporter.write_line(f"cuvet: {problem}", red=True)
-        reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings["error"]))
+        reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings.get("error")))
         for each in self.recordings:
             reporter.write_line(f"cuvet: look again: cuvet analyze {each}")
 
     def _summary(self) -> str:
         if not self.calls:
             return "no CUDA call was seen"
-        found = ", ".join(_counted(self.findings[each], each) for each in _SEVERITIES if self.findings[each] or each == "error")
+        counts = ((self.findings.get(each, 0), each) for each in _SEVERITIES)
+        found = ", ".join(_counted(count, each) for count, each in counts if count or each == "error")
         tests = f" in {_counted(self.tests, 'test')}" if self.tests else ""
         return f"{found}{tests}; {_counted(self.calls, 'CUDA call')} of {_counted(self.processes, 'process')} judged"
 
@@ -74,12 +78,32 @@ class Merged:
 
     def __init__(self) -> None:
         self.totals = Totals()
+        self._directory = Path(os.environ["CUVET_TRACE"])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         output = getattr(node, "workeroutput", None) or {}
         if "cuvet" in output:
             self.totals.add(output["cuvet"])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, report: Any) -> None:
+        """What the recording has of the test that ended a worker."""
+        directory = self._directory / str(report.node.gateway.id)
+        test = marks.running(directory)
+        if test is None:
+            return
+        judge = Judge(directory)
+        answer = judge.found()
+        judge.stop()
+        found = [each for each in answer["found"] if each["time_ns"] >= test.time_ns or each["finding"].get("signal")]
+        report.sections += [("cuvet", each["text"]) for each in found]
+        report.user_properties = _with_rules(report.user_properties, found)
+        self.totals.count(each["finding"]["severity"] for each in found)
+        self.totals.tests += bool(found)
+        self.totals.calls += answer.get("calls", 0)
+        self.totals.processes += answer.get("processes", 0)
+        self.totals.recordings.append(str(directory))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -98,17 +122,16 @@ class Checked:
         self._judge: Judge | None = Judge(self._directory)
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
         self._config = config
-        self._begins: list[int] = []
-        """When each test began, and what came between them …"""
-        self._tests: list[str] = []
-        """… and what it was, in words."""
-        self._phase: dict[str, int] = {}
+        self._asked: list[str] = []
+        """What came before each answer of the judge, in words: a test, or what was outside of all."""
+        self._first = 0
+        """The number of the first answer that is about the present test."""
+        self._phases: dict[str, int] = {}
         """When each phase of the present test began."""
         self._spans: list[Span] = []
         self._lost_by = ""
         """The test that lost a context of this process."""
         self._blamed: set[str] = set()
-        self._mark("before the first test")
 
     # Which tests there are.
 
@@ -117,22 +140,18 @@ class Checked:
         if names and self._judge is not None:
             for sentence in self._judge.unknown(list(names)):
                 raise pytest.UsageError(f"@pytest.mark.cuvet: {sentence}")
+        self._late(self._ask("before the first test"))
 
     # What a test does.
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if self._lost_by:
-            pytest.skip(f"cuvet: {self._lost_by} lost the CUDA context of this process")
-        self._phase.clear()
+            item.add_marker(pytest.mark.skip(f"cuvet: {self._lost_by} lost the CUDA context of this process"))
+        self._first = len(self._asked)
+        self._phases.clear()
         self._spans.clear()
-        self._mark(item.nodeid)
-        self._begin(item, "setup")
-        try:
-            return (yield)
-        except _PLAIN:
-            self._look(item, "setup")
-            raise
+        return (yield from self._timed(item, "setup"))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -143,24 +162,24 @@ class Checked:
         return self._checked(item, "teardown", (yield from self._timed(item, "teardown")))
 
     def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
-        """What the phase returns; if it raises, what was found stands beside that."""
-        if self._tests[-1] != item.nodeid:  # it was skipped
-            return (yield)
+        """What the phase returns; if it raises, what was found stands beside that, but is worse than a skip."""
         self._begin(item, phase)
         try:
             return (yield)
+        except pytest.skip.Exception:
+            if told := self._look(item, phase, fail=True):
+                pytest.fail(told, pytrace=False)
+            raise
         except _PLAIN:
             self._look(item, phase)
             raise
         finally:
             if phase == "teardown":
-                self._write(test=item.nodeid, phase="end")
+                self._write(item, "end")
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
         told = self._look(item, phase, fail=not getattr(item, "_excinfo", None))  # a unittest.TestCase keeps what it raised there
-        if phase == "teardown":
-            self._mark(f"after {item.nodeid}")
         if told:
             pytest.fail(told, pytrace=False)
         return result
@@ -184,13 +203,17 @@ class Checked:
         self._spans[:] = [each._replace(end=marks.now()) if each[::2] == (what, 0) else each for each in self._spans]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._late(self._ask())
+        self._late(self._ask("after the last test"))
         if self._judge is not None:
             self._judge.stop()
         self.totals.tests = len(self._blamed)
+        self.totals.recordings = [str(self._directory)]
         if self._lost_by:
-            self.totals.problems.append(f"{self._lost_by} lost the CUDA context: later tests of its process were skipped")
-        self._say_unsupported()
+            self._say(f"{self._lost_by} lost the CUDA context: later tests of its process were skipped")
+        if (self._directory / "unsupported").exists():
+            from cuvet.launch.unsupported import sentence
+
+            self._say(sentence(self._directory), failing=True)
         _fail_late(session, self.totals)
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput["cuvet"] = asdict(self.totals)
@@ -202,100 +225,88 @@ class Checked:
 
     def _look(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
         """Ask. The reports of what fails the test, with ``fail``; all else becomes a section of the test's report."""
-        answer = self._ask()
-        first = self._phase.get("setup", 0)
+        answer = self._ask(item.nodeid)
         ignored = {name.lower() for name in ignored_rules(item)}
-        found = [each for each in answer.get("found", ()) if not {each["finding"]["rule"].lower(), each["finding"]["name"]} & ignored]
-        self._late({"found": [each for each in found if each["time_ns"] < first]})
-        own = [each for each in found if each["time_ns"] >= first]
+        found = [each for each in answer.get("found", ()) if not _names(each) & ignored]
+        self._late({"found": [each for each in found if each["asked"] < self._first]})
+        own = [each for each in found if each["asked"] >= self._first]
         if own:
-            self._count(item, own)
+            self._blamed.add(item.nodeid)
+            self.totals.count(each["finding"]["severity"] for each in own)
+            item.user_properties[:] = _with_rules(item.user_properties, own)
         failing = [each for each in own if fail and each["finding"]["severity"] in self._failing]
         for each in own:
             if each not in failing:
                 item.add_report_section(phase, "cuvet", self._text(each))
-        self._note_lost(item, answer.get("lost", {}))
+        lost = answer.get("lost", {}).get(str(os.getpid()))
+        if lost is not None and not self._lost_by:
+            self._lost_by = self._asked[lost]
         return "\n\n".join(map(self._text, failing))
-
-    def _count(self, item: pytest.Item, found: list[Any]) -> None:
-        self._blamed.add(item.nodeid)
-        self.totals.findings.update(each["finding"]["severity"] for each in found)
-        codes = dict(item.user_properties).get("cuvet")
-        known = dict.fromkeys(str(codes).split(",") if codes else ())
-        known |= dict.fromkeys(each["finding"]["rule"] for each in found)
-        item.user_properties[:] = [each for each in item.user_properties if each[0] != "cuvet"]
-        item.user_properties.append(("cuvet", ",".join(known)))
 
     def _text(self, found: Any) -> str:
         return "\n".join([found["text"], *(f"   = during: {each}" for each in self._during(found))])
 
     def _during(self, found: Any) -> Iterator[str]:
         """What of the test it was, if that was not the test itself, and in which process."""
-        time_ns = found["time_ns"]
-        span = max((each for each in self._spans if each.begin <= time_ns <= (each.end or time_ns)), key=lambda s: s.begin, default=None)
-        phase = max((name for name, begin in self._phase.items() if begin <= time_ns), key=lambda n: self._phase[n], default="call")
-        if span is not None:
-            yield span.what
-        elif phase != "call":
-            yield {"setup": "set-up of the test", "teardown": "tear-down of the test"}[phase]
+        at = found["time_ns"]
+        spans = [each for each in self._spans if each.begin <= at <= (each.end or at)]
+        phases = [name for name, begin in self._phases.items() if begin <= at and name != "call"]
+        if spans:
+            yield max(spans, key=lambda each: each.begin).what
+        elif phases and ("call" not in self._phases or at < self._phases["call"] or phases[-1] == "teardown"):
+            yield {"setup": "set-up of the test", "teardown": "tear-down of the test"}[phases[-1]]
         process = found["finding"]["site"]["process"]
         if process != os.getpid():
             yield f"process {process}, which is not that of the test"
 
-    def _note_lost(self, item: pytest.Item, lost: dict[str, int]) -> None:
-        if not self._lost_by and str(os.getpid()) in lost:
-            at = self._at(lost[str(os.getpid())])
-            self._lost_by = at if at in self._blamed or at == item.nodeid else item.nodeid
-
     def _late(self, answer: Any) -> None:
-        """What was found when the test whose time it is had been reported, or outside of all tests."""
+        """What was found when the test that made the call had been reported, or outside of all tests."""
         for each in answer.get("found", ()):
             severity = each["finding"]["severity"]
-            self.totals.findings[severity] += 1
+            self.totals.count([severity])
             self.totals.failing |= severity in self._failing
             if len(self.totals.late) < _MOST_LATE:
-                self.totals.late.append(f"{each['text']}\n   = during: {self._at(each['time_ns'])}")
-
-    # When it was, and who says.
-
-    def _at(self, time_ns: int) -> str:
-        return self._tests[max(0, bisect_right(self._begins, time_ns) - 1)]
-
-    def _mark(self, what: str) -> None:
-        self._begins.append(marks.now())
-        self._tests.append(what)
+                self.totals.late.append(f"{each['text']}\n   = during: {self._asked[each['asked']]}")
 
     def _begin(self, item: pytest.Item, phase: marks.Phase) -> None:
-        self._phase[phase] = marks.now()
-        self._write(test=item.nodeid, phase=phase)
+        self._phases[phase] = marks.now()
+        self._write(item, phase)
 
-    def _write(self, **what: str) -> None:
+    def _write(self, item: pytest.Item, phase: marks.Phase) -> None:
         try:
-            marks.write(self._directory, **what)
+            marks.write(self._directory, test=item.nodeid, phase=phase)
         except CuvetError as error:
-            self.totals.problems.append(str(error))
+            self._say(str(error))
 
-    def _ask(self) -> Any:
-        """The judge's answer, which is empty if the judge has ended: that is told once, and fails the session."""
+    def _say(self, problem: str, *, failing: bool = False) -> None:
+        self.totals.problems.append(problem)
+        self.totals.failing |= failing
+
+    def _ask(self, what: str) -> Any:
+        """The judge's answer, which is about ``what`` was done since the last one. It is empty if the judge has ended: that fails the session."""
         if self._judge is None:
             return {}
+        self._asked.append(what)
         try:
             answer = self._judge.found()
         except CuvetError as error:
             self._judge = None
-            self.totals.problems.append(f"{error} ({self._tests[-1]})")
-            self.totals.failing = True
+            self._say(f"{error} ({what})", failing=True)
             return {}
         self.totals.calls, self.totals.processes = answer.get("calls", 0), answer.get("processes", 0)
         return answer
 
-    def _say_unsupported(self) -> None:
-        self.totals.recordings = [str(self._directory)]
-        if (self._directory / "unsupported").exists():
-            from cuvet.launch.unsupported import sentence
 
-            self.totals.problems.append(sentence(self._directory))
-            self.totals.failing = True
+def _names(found: Any) -> set[str]:
+    return {found["finding"]["rule"].lower(), found["finding"]["name"]}
+
+
+def _with_rules(properties: Iterable[tuple[str, object]], found: Iterable[Any]) -> list[tuple[str, object]]:
+    """The properties of a test's report, of which ``cuvet`` has the codes of all rules that were found."""
+    known = dict(properties).get("cuvet")
+    codes = dict.fromkeys([*(str(known).split(",") if known else ()), *(each["finding"]["rule"] for each in found)])
+    others = [each for each in properties if each[0] != "cuvet"]
+    return [*others, ("cuvet", ",".join(codes))] if codes else others
 
 
 def ignored_rules(item: pytest.Item) -> list[str]:

@@ -12,6 +12,7 @@ import os
 import select
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,22 +39,24 @@ class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding, when its call was made (nanoseconds of CLOCK_MONOTONIC; 0 if that is not known), and the terminal's report of it."""
+    """A finding, when its call was made, and the terminal's report of it. ``asked``: the number of the first answer before which the call had
+    been made, from 0; who asks at the end of each test knows by it, and without clocks, whose call it was. ``time_ns``: of CLOCK_MONOTONIC, as
+    good as the clock samples of the recording; 0 if that is not known."""
 
     finding: Finding
+    asked: int
     time_ns: int
     text: str
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was found since the last answer. ``calls``, ``processes``: how many were recorded until now. ``lost``: processes in which a
-    context was lost, with when that showed. ``unknown``: sentences about rules that there are not."""
+    context was lost and lives yet, with the answer before which that showed. ``unknown``: sentences about rules that there are not."""
 
     found: tuple[Found, ...] = ()
     calls: int = 0
     processes: int = 0
     lost: dict[int, int] = {}
-    not_checked: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -72,6 +75,9 @@ class Watcher:
         self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), is_ignored)
         self._ignored = is_ignored
         self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
+        self._answers = 0
+        self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
 
     def poll(self) -> int:
         """Judge what is new; how many calls were read so far."""
@@ -89,24 +95,39 @@ class Watcher:
             if calls == before:
                 break
         processes = self._analysis.processes()
+        for process in processes:
+            for thread, number in process.recording.calls_of_thread.items():
+                until = self._until.setdefault((process.recording.pid, thread), [])
+                if not until or until[-1][0] < number:
+                    until.append((number, self._answers))
         lost = {process.recording.pid: call for process in processes if (call := process.lost_by()) is not None}
-        return Answer(
+        answer = Answer(
             found=tuple(self._told(each) for each in self._analysis.take() if not self._ignored(each)),
             calls=sum(max(process.recording.calls_made, process.calls_read) for process in processes),
             processes=len(processes),
-            lost={pid: self._time(pid, call.time_ns) for pid, call in lost.items()},
-            not_checked=tuple(dict.fromkeys(sentence for process in processes for sentence in process.not_checked)),
+            lost={pid: self._asked(pid, call.thread, call.number) for pid, call in lost.items()},
         )
+        self._answers += 1
+        return answer
 
     def _told(self, finding: Finding) -> Found:
         from cuvet.reports import terminal
         from cuvet.reports.selection import fitting
 
-        out = io.StringIO()
+        out, site = io.StringIO(), finding.site
         terminal.render_finding(finding, self._meta.program, terminal.console(out, "never"), fitting(finding))
         return Found(
-            finding=finding, time_ns=self._time(finding.site.process, finding.site.time_ns), text=out.getvalue().rstrip()
+            finding=finding,
+            asked=self._asked(site.process, site.thread, site.call),
+            time_ns=self._time(site.process, site.time_ns),
+            text=out.getvalue().rstrip(),
         )
+
+    def _asked(self, pid: int, thread: int, call: int) -> int:
+        """The number of the first answer before which a thread had made its call of that number."""
+        until = self._until.get((pid, thread), [])
+        at = bisect_left(until, (call,))
+        return until[at][1] if at < len(until) else self._answers
 
     def _time(self, pid: int, time_ns: int) -> int:
         """Of CLOCK_MONOTONIC, from nanoseconds since the first record of a process."""

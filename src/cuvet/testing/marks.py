@@ -6,7 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cuvet import CuvetError
 from cuvet.regular import open_regular
@@ -38,8 +38,16 @@ def write(directory: Path, **what: str) -> int:
     return time_ns
 
 
-def newest_test(directory: Path) -> str | None:
-    """The test, and its phase, that was running when the last mark was written; None if there was none."""
+class Running(NamedTuple):
+    """The test that was running when the last mark was written, and since when that phase of it."""
+
+    test: str
+    phase: str
+    time_ns: int
+
+
+def running(directory: Path) -> Running | None:
+    """None if there was none, or if there is no such file."""
     try:
         descriptor = open_regular(directory / FILE, follow=False)
     except OSError:
@@ -50,8 +58,8 @@ def newest_test(directory: Path) -> str | None:
     for line in reversed(lines):
         try:
             mark = json.loads(line)
-        except (ValueError, RecursionError):
+            found = Running(str(mark["test"]), str(mark["phase"]), int(mark["time_ns"]))
+        except (ValueError, TypeError, KeyError, RecursionError):  # a mark of the program, or no mark
             continue
-        if isinstance(mark, dict) and isinstance(mark.get("test"), str):
-            return f"{mark['test']} ({mark.get('phase')})" if mark.get("phase") != "end" else None
+        return found if found.phase != "end" else None
     return None

@@ -79,11 +79,11 @@ def _report(directory: Path, signal: int) -> None:
     from cuvet.numeric import import_numpy
     from cuvet.reports.ignored import is_ignored, without_ignored
     from cuvet.signals import signal_name
-    from cuvet.testing.marks import newest_test
+    from cuvet.testing.marks import running
 
     import_numpy()
-    test = newest_test(directory)
-    _tell(f"{signal_name(signal)} ended pytest" + (f" while it ran {test}" if test else ""))
+    test = running(directory)
+    _tell(f"{signal_name(signal)} ended pytest" + (f" in {test.test} ({test.phase})" if test else ""))
     report = without_ignored(analyze([directory], ignored=is_ignored))
     document = reports.of_run(report, verbose=False, recording=str(directory))
     document.show(sys.stderr, "auto")
