@@ -1,7 +1,34 @@
 """cuvet: the validation layer for CUDA."""
 
 __version__ = "0.1.0"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cuvet.api import Seen, active, analyze, check, explain, found, mark, watch
+    from cuvet.findings import Finding
+
+__all__ = [
+    "CuvetError", "Seen", "WatchError", "__version__", "active", "analyze", "check", "explain", "found", "mark", "watch",
+]  # fmt: skip
 
 
 class CuvetError(Exception):
     """Something the user can fix. The command line prints it as one line and exits with 2."""
+
+
+class WatchError(CuvetError):
+    """Calls in a block ``with cuvet.watch(raises=True)`` were wrong. ``str`` of it is the report, ``findings`` what is in that."""
+
+    def __init__(self, text: str, findings: "tuple[Finding, ...]") -> None:
+        super().__init__(text)
+        self.findings = findings
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """What programs use (``cuvet.api``) is imported when it is asked for: the command line does not."""
+        if name not in __all__:
+            raise AttributeError(f"module 'cuvet' has no attribute {name!r}")
+        from cuvet import api
+
+        return getattr(api, name)

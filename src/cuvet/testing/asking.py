@@ -41,19 +41,19 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 class Judge:
-    """Judges the recording in ``directory`` in a process of its own, which ends with this one. CuvetError if that cannot be started."""
+    """Judges the recording in ``directory`` in a process of its own, which ends with this one. ``bound``: the size of the recording is
+    bounded, as nobody else does it. CuvetError if that process cannot be started."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, *, bound: bool = False) -> None:
         self.pid = os.getpid()
-        bound = ["bound"] if os.environ.get(OWN_RECORDING) else []
         self._lock = threading.Lock()
         try:
             self._process = subprocess.Popen(
-                command("judge", str(directory), *bound),
+                command("judge", str(directory), *(["bound"] if bound else [])),
                 env=users_own(os.environ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=2,
                 start_new_session=True,
             )
         except OSError as error:

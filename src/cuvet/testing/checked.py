@@ -13,7 +13,7 @@ import pytest
 
 from cuvet import CuvetError
 from cuvet.testing import marks
-from cuvet.testing.asking import Judge
+from cuvet.testing.asking import OWN_RECORDING, Judge
 
 _SEVERITIES = ("error", "warning", "note")
 _PLAIN = (Exception, pytest.fail.Exception)
@@ -119,7 +119,7 @@ class Checked:
     def __init__(self, config: pytest.Config) -> None:
         self.totals = Totals()
         self._directory = Path(os.environ["CUVET_TRACE"])
-        self._judge: Judge | None = Judge(self._directory)
+        self._judge: Judge | None = Judge(self._directory, bound=bool(os.environ.get(OWN_RECORDING)))
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
         self._config = config
         self._asked: list[str] = []
@@ -179,7 +179,9 @@ class Checked:
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
-        told = self._look(item, phase, fail=not getattr(item, "_excinfo", None))  # a unittest.TestCase keeps what it raised there
+        told = self._look(
+            item, phase, fail=not getattr(item, "_excinfo", None)
+        )  # a unittest.TestCase keeps what it raised there
         if told:
             pytest.fail(told, pytrace=False)
         return result

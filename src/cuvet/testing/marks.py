@@ -39,7 +39,7 @@ def write(directory: Path, **what: str) -> int:
 
 
 class Running(NamedTuple):
-    """The test that was running when the last mark was written, and since when that phase of it."""
+    """The test that was running when the last mark was written, in which phase it was, and since when it ran."""
 
     test: str
     phase: str
@@ -55,11 +55,14 @@ def running(directory: Path) -> Running | None:
     with open(descriptor, "rb") as file:
         file.seek(max(0, os.fstat(descriptor).st_size - _NEWEST_BYTES))
         lines = file.read(_NEWEST_BYTES).splitlines()
+    newest = None
     for line in reversed(lines):
         try:
             mark = json.loads(line)
             found = Running(str(mark["test"]), str(mark["phase"]), int(mark["time_ns"]))
         except (ValueError, TypeError, KeyError, RecursionError):  # a mark of the program, or no mark
             continue
-        return found if found.phase != "end" else None
-    return None
+        if found.phase == "end" or (newest is not None and found.test != newest.test):
+            break
+        newest = found if newest is None else newest._replace(time_ns=found.time_ns)
+    return newest

@@ -17,7 +17,9 @@ MARKER = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("cuvet", "cuvet: the CUDA calls of tests")
-    group.addoption("--cuvet", action="store_true", help="check the CUDA calls of each test, and fail those with errors")
+    group.addoption(
+        "--cuvet", action="store_true", help="check the CUDA calls of each test, and fail those with errors"
+    )
     group.addoption(
         "--cuvet-device",
         choices=("auto", "real", "emulated"),

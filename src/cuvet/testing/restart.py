@@ -1,5 +1,6 @@
 """Starts pytest again, under the shim: takes its place, prepares what ``cuvet run`` prepares, and ends as pytest did.
 
+With a real GPU the shim does not make calls that are certain to kill the process (docs/protect.md): the test fails, and the next one runs.
 The judge is not here but beside each process that runs tests (``asking.py``). Only if a signal ended pytest, which then could not report
 anything, this process does.
 """
@@ -56,7 +57,10 @@ def _run(device: str, argv: list[str]) -> int:
     asked = None if device == "emulated" else ask("cuda", own)
     executable = program.find(argv[0], own.get("PATH"))
     with session.ready(args, asked, argv, executable, own) as start:
-        child = Child(executable.path, argv, {**start.variables, OWN_RECORDING: "1"})
+        variables = {**start.variables, OWN_RECORDING: "1"}
+        if start.device is None:
+            variables[environment.PROTECT] = environment.PROTECTION[0]
+        child = Child(executable.path, argv, variables)
         try:
             ending = child.wait()
         finally:
