@@ -1,0 +1,10 @@
+from conftest import ok, stale
+from cuda.bindings import driver as cu
+
+ok(cu.cuInit(0))
+ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+stale()
+
+
+def test_correct():
+    pass

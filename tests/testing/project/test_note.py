@@ -1,0 +1,5 @@
+from cuda.bindings import driver as cu
+
+
+def test_too_large():
+    cu.cuMemAlloc(1 << 50)

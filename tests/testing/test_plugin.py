@@ -1,0 +1,206 @@
+"""``pytest --cuvet``: which test fails, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+
+import pytest
+
+ENDING = "_CV"
+
+
+def blamed(session) -> dict[str, str]:
+    """The rules that were found, by test."""
+    return {name: case.rules for name, case in session.cases.items() if case.rules}
+
+
+def planted(session) -> dict[str, str]:
+    """The rule that stands in its name, by test."""
+    return {name: f"CV{name.partition(ENDING)[2].partition('[')[0]}" for name in session.cases if ENDING in name}
+
+
+@pytest.fixture(scope="session")
+def mistakes(run_pytest):
+    return run_pytest("-rA", "test_planted.py", "test_whose.py")
+
+
+def test_each_mistake_is_that_of_its_own_test(mistakes) -> None:
+    assert mistakes.code == pytest.ExitCode.TESTS_FAILED, mistakes.stdout + mistakes.stderr
+    assert blamed(mistakes) == planted(mistakes)
+    assert len(set(blamed(mistakes).values())) >= 12
+    assert len(mistakes.cases) - len(planted(mistakes)) >= 10
+
+
+def test_those_that_make_none_are_as_they_were(mistakes) -> None:
+    others = {name: case.outcome for name, case in mistakes.cases.items() if name not in planted(mistakes)}
+    assert {name: outcome for name, outcome in others.items() if outcome != "passed"} == {"test_skipped": "skipped"}
+
+
+def test_a_test_fails_with_the_report_of_the_finding(mistakes) -> None:
+    text = mistakes.cases["test_stream_CV201"].text
+    lines = text.splitlines()
+    assert lines[0].startswith("Failed: error[CV201]: cuStreamSynchronize: stream#")
+    assert any(line.startswith("  --> test_planted.py:") and "in test_stream_CV201" in line for line in lines)
+    assert "was destroyed here by cuStreamDestroy" in text
+    assert "= during:" not in text
+
+
+def test_that_it_failed_by_itself_stays_what_it_is(mistakes) -> None:
+    for name in ("test_also_fails_CV201", "TestOfUnittest.test_also_fails_CV201"):
+        case = mistakes.cases[name.rpartition(".")[2]]
+        assert case.outcome == "failure"
+        assert case.text.startswith("AssertionError: by itself")
+    assert mistakes.stdout.count("Captured cuvet call") >= 2
+
+
+def test_what_is_expected_to_fail_may(mistakes) -> None:
+    assert mistakes.cases["test_expected_to_fail_CV201"].outcome == "skipped"
+    assert "XFAIL test_whose.py::test_expected_to_fail_CV201" in mistakes.stdout
+
+
+def test_a_test_that_skips_itself_fails_for_what_it_did_before(mistakes) -> None:
+    assert mistakes.cases["test_skips_itself_CV201"].outcome == "failure"
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "during"),
+    [
+        ("test_first_with_fixture_CV201", "failure", "set-up of fixture wrong_set_up (scope module)"),
+        ("test_own_fixture_CV201", "failure", "set-up of the test"),
+        ("test_own_fixture_at_its_end_CV201", "error", "tear-down of the test"),
+        ("test_last_of_the_module_CV201", "error", "tear-down of fixture wrong_tear_down (scope module)"),
+        ("test_subprocess_CV401", "failure", "which is not that of the test"),
+        ("test_subprocess_of_a_shell_CV401", "failure", "which is not that of the test"),
+    ],
+)
+def test_what_was_done_beside_the_test_is_said(mistakes, name: str, outcome: str, during: str) -> None:
+    case = mistakes.cases[name]
+    assert case.outcome == outcome
+    (said,) = [line for line in case.text.splitlines() if line.startswith("   = during: ")]
+    assert said.endswith(during)
+
+
+def test_the_summary_counts_and_names_the_recording(mistakes) -> None:
+    (summary, again) = mistakes.says("cuvet: ")
+    assert summary.startswith(f"{len(planted(mistakes))} errors in {len(planted(mistakes))} tests; ")
+    assert summary.endswith(" CUDA calls of 4 processes judged")
+    (recording,) = mistakes.recordings
+    assert again == f"look again: cuvet analyze {recording}"
+
+
+def test_marks_say_what_was_tested_when(mistakes) -> None:
+    (recording,) = mistakes.recordings
+    marks = recording / "marks.jsonl"
+    assert stat.S_IMODE(marks.stat().st_mode) == 0o600
+    lines = [json.loads(line) for line in marks.read_text().splitlines()]
+    of_one = [each["phase"] for each in lines if each["test"] == "test_planted.py::test_streams"]
+    assert of_one == ["setup", "call", "teardown", "end"]
+    times = [each["time_ns"] for each in lines]
+    assert times == sorted(times)
+
+
+def test_correct_tests_pass(run_pytest) -> None:
+    session = run_pytest("test_correct.py")
+    assert session.code == 0, session.stdout
+    assert {case.outcome for case in session.cases.values()} == {"passed"}
+    assert blamed(session) == {}
+    assert session.says("cuvet: ")[0].startswith("0 errors; ")
+    assert session.stderr == ""
+
+
+def test_what_no_test_can_be_blamed_for_fails_the_session(run_pytest) -> None:
+    session = run_pytest("test_imported.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.failed == set()
+    assert "   = during: before the first test" in session.stdout.splitlines()
+    assert session.says("cuvet: ")[0].startswith("1 error; ")
+
+
+def test_who_lost_the_context_is_named_and_the_others_are_skipped(run_pytest) -> None:
+    session = run_pytest("test_lost.py", "test_plain.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    outcomes = {name: case.outcome for name, case in session.cases.items()}
+    skipped = dict.fromkeys(("test_after", "test_after_that", "test_nothing_is_loaded"), "skipped")
+    assert outcomes == {"test_before": "passed", "test_loses_it": "failure", **skipped}
+    assert blamed(session) == {"test_loses_it": "CV901"}
+    reason = "cuvet: test_lost.py::test_loses_it lost the CUDA context of this process"
+    assert session.cases["test_after"].text.startswith(reason)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--cuvet-fail-on", "note"), 1)])
+def test_notes_fail_only_on_request(run_pytest, options: tuple[str, ...], code: int) -> None:
+    session = run_pytest("-rA", *options, "test_note.py")
+    assert session.code == code
+    assert blamed(session) == {"test_too_large": "CV416"}
+    assert ("Captured cuvet call" in session.stdout) == (code == 0)
+
+
+def test_if_a_signal_ends_pytest_the_report_comes_from_the_recording(run_pytest) -> None:
+    session = run_pytest("test_dies.py")
+    assert session.code == 128 + signal.SIGKILL
+    assert "cuvet: SIGKILL ended pytest in test_dies.py::test_dies (call)" in session.stderr
+    assert "error[CV201]: cuStreamSynchronize: stream#1" in session.stderr
+
+
+def test_if_the_judge_ends_the_session_fails(run_pytest) -> None:
+    session = run_pytest("test_unjudged.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.failed == set()
+    said = "the process that judges has ended: what was called since then is not judged (test_unjudged.py::test_first)"
+    assert said in session.says("cuvet: ")
+
+
+def test_workers_have_recordings_of_their_own(run_pytest) -> None:
+    session = run_pytest("-n2", "--dist", "load", "-rA", "test_planted.py", "test_whose.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    wide = {"test_first_with_fixture_CV201", "test_last_of_the_module_CV201"}
+    of_wide_fixtures = {name for name, case in session.cases.items() if "(scope module)" in case.text}
+    assert set(blamed(session)) - wide - of_wide_fixtures == set(planted(session)) - wide
+    assert len(of_wide_fixtures) >= 2
+    (summary, *again) = session.says("cuvet: ")
+    assert f" of {2 + 3} processes judged" in summary
+    (recording,) = session.recordings
+    assert {line.rpartition("/")[2] for line in again} == {"gw0", "gw1"}
+    assert [path.name for path in recording.glob("*.cuvet")] == []
+
+
+def test_a_worker_that_dies_is_told_with_what_it_did(run_pytest) -> None:
+    session = run_pytest("-n2", "test_dies.py", "test_correct.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert len(session.failed) == 1
+    assert "crashed while running 'test_dies.py::test_dies'" in session.stdout
+    assert "error[CV201]: cuStreamSynchronize: stream#" in session.stdout
+    assert session.says("cuvet: ")[0].startswith("1 error in 1 test; ")
+
+
+def test_without_the_flag_nothing_is_different(run_pytest) -> None:
+    session = run_pytest("test_plain.py", cuvet=False)
+    assert session.code == 0, session.stdout
+    assert "cuvet:" not in session.stdout
+    assert session.recordings == []
+
+
+def test_the_marker_is_known_without_the_flag(run_pytest) -> None:
+    session = run_pytest("--collect-only", "-q", "test_whose.py", cuvet=False)
+    assert session.code == 0, session.stdout
+
+
+def test_an_unknown_rule_is_an_error(run_pytest, tmp_path) -> None:
+    test = tmp_path / "test_names.py"
+    test.write_text("import pytest\n@pytest.mark.cuvet(ignore=['stream-use-after-destory'])\ndef test_it(): pass\n")
+    session = run_pytest(str(test))
+    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert session.stderr.splitlines() == [
+        "ERROR: @pytest.mark.cuvet: no rule is called 'stream-use-after-destory'; did you mean stream-use-after-destroy? "
+        "(see cuvet rules)",
+        "",
+    ]
+
+
+def test_pytest_that_a_program_calls_cannot_be_started_again(run_pytest) -> None:
+    program = "import pytest, sys; sys.exit(pytest.main([*sys.argv[1:], '-q']))"
+    session = run_pytest("test_plain.py", command=("-c", program))
+    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --cuvet: pytest was called by a program with arguments of its own" in session.stderr
