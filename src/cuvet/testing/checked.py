@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,14 +19,15 @@ _SEVERITIES = ("error", "warning", "note")
 _PLAIN = (Exception, pytest.fail.Exception)
 """With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
+_PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
 
 
-class Span(NamedTuple):
-    """A fixture of a scope that several tests share was set up or torn down, for so long."""
+class Part(NamedTuple):
+    """What came before an answer of the judge: a test, or words for what was outside of all tests; and what of the test, if it was not the
+    test itself."""
 
-    what: str
-    begin: int
-    end: int
+    test: str
+    during: str = ""
 
 
 @dataclass
@@ -122,13 +123,14 @@ class Checked:
         self._judge: Judge | None = Judge(self._directory, bound=bool(os.environ.get(OWN_RECORDING)))
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
         self._config = config
-        self._asked: list[str] = []
-        """What came before each answer of the judge, in words: a test, or what was outside of all."""
+        self._parts: list[Part] = []
+        """What came before each answer of the judge."""
         self._first = 0
         """The number of the first answer that is about the present test."""
-        self._phases: dict[str, int] = {}
-        """When each phase of the present test began."""
-        self._spans: list[Span] = []
+        self._doing = [Part("before the first test")]
+        """The present part, after those that it is in."""
+        self._pending: list[Any] = []
+        """Findings that no test has been told of yet."""
         self._lost_by = ""
         """The test that lost a context of this process."""
         self._blamed: set[str] = set()
@@ -140,7 +142,8 @@ class Checked:
         if names and self._judge is not None:
             for sentence in self._judge.unknown(list(names)):
                 raise pytest.UsageError(f"@pytest.mark.cuvet: {sentence}")
-        self._late(self._ask("before the first test"))
+        self._collect()
+        self._say_late()
 
     # What a test does.
 
@@ -148,10 +151,10 @@ class Checked:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if self._lost_by:
             item.add_marker(pytest.mark.skip(f"cuvet: {self._lost_by} lost the CUDA context of this process"))
-        self._first = len(self._asked)
-        self._phases.clear()
-        self._spans.clear()
-        return (yield from self._timed(item, "setup"))
+        self._first = len(self._parts)
+        result = yield from self._timed(item, "setup")
+        self._collect()
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -163,7 +166,8 @@ class Checked:
 
     def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
         """What the phase returns; if it raises, what was found stands beside that, but is worse than a skip."""
-        self._begin(item, phase)
+        self._doing[:] = [Part(item.nodeid, _PHASES[phase])]
+        self._write(item, phase)
         try:
             return (yield)
         except pytest.skip.Exception:
@@ -181,31 +185,40 @@ class Checked:
         """The result of a phase that raised nothing, unless it fails for what was found."""
         told = self._look(
             item, phase, fail=not getattr(item, "_excinfo", None)
-        )  # a unittest.TestCase keeps what it raised there
+        )  # there unittest keeps what a test raised
         if told:
             pytest.fail(told, pytrace=False)
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(
-        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-    ) -> Generator[None, Any, Any]:
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """A fixture that several tests share."""
         if fixturedef.scope == "function":
             return (yield)
-        what = f"fixture {fixturedef.argname} (scope {fixturedef.scope})"
-        begin = marks.now()
+        self._enter(f"set-up of {_called(fixturedef)}")
         try:
             return (yield)
         finally:
-            self._spans.append(Span(f"set-up of {what}", begin, marks.now()))
-            fixturedef.addfinalizer(lambda: self._spans.append(Span(f"tear-down of {what}", marks.now(), 0)))
+            self._leave()
+            fixturedef.addfinalizer(lambda: self._enter(f"tear-down of {_called(fixturedef)}"))
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
-        what = f"tear-down of fixture {fixturedef.argname} (scope {fixturedef.scope})"
-        self._spans[:] = [each._replace(end=marks.now()) if each[::2] == (what, 0) else each for each in self._spans]
+        if self._doing[-1].during == f"tear-down of {_called(fixturedef)}":
+            self._leave()
+
+    def _enter(self, during: str) -> None:
+        self._collect()
+        self._doing.append(Part(self._doing[-1].test, during))
+
+    def _leave(self) -> None:
+        self._collect()
+        self._doing.pop()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._late(self._ask("after the last test"))
+        self._doing[:] = [Part("after the last test")]
+        self._collect()
+        self._first = len(self._parts)
+        self._say_late()
         if self._judge is not None:
             self._judge.stop()
         self.totals.tests = len(self._blamed)
@@ -226,12 +239,12 @@ class Checked:
     # What was found.
 
     def _look(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
-        """Ask. The reports of what fails the test, with ``fail``; all else becomes a section of the test's report."""
-        answer = self._ask(item.nodeid)
+        """The reports of what fails the test, with ``fail``; all else that was found becomes a section of the test's report."""
+        self._collect()
         ignored = {name.lower() for name in ignored_rules(item)}
-        found = [each for each in answer.get("found", ()) if not _names(each) & ignored]
-        self._late({"found": [each for each in found if each["asked"] < self._first]})
-        own = [each for each in found if each["asked"] >= self._first]
+        own = [each for each in self._pending if each["asked"] >= self._first and not _names(each) & ignored]
+        self._pending = [each for each in self._pending if each["asked"] < self._first]
+        self._say_late()
         if own:
             self._blamed.add(item.nodeid)
             self.totals.count(each["finding"]["severity"] for each in own)
@@ -239,40 +252,24 @@ class Checked:
         failing = [each for each in own if fail and each["finding"]["severity"] in self._failing]
         for each in own:
             if each not in failing:
-                item.add_report_section(phase, "cuvet", self._text(each))
-        lost = answer.get("lost", {}).get(str(os.getpid()))
-        if lost is not None and not self._lost_by:
-            self._lost_by = self._asked[lost]
-        return "\n\n".join(map(self._text, failing))
+                item.add_report_section(phase, "cuvet", self._text(each, self._parts[each["asked"]].during))
+        return "\n\n".join(self._text(each, self._parts[each["asked"]].during) for each in failing)
 
-    def _text(self, found: Any) -> str:
-        return "\n".join([found["text"], *(f"   = during: {each}" for each in self._during(found))])
-
-    def _during(self, found: Any) -> Iterator[str]:
-        """What of the test it was, if that was not the test itself, and in which process."""
-        at = found["time_ns"]
-        spans = [each for each in self._spans if each.begin <= at <= (each.end or at)]
-        phases = [name for name, begin in self._phases.items() if begin <= at and name != "call"]
-        if spans:
-            yield max(spans, key=lambda each: each.begin).what
-        elif phases and ("call" not in self._phases or at < self._phases["call"] or phases[-1] == "teardown"):
-            yield {"setup": "set-up of the test", "teardown": "tear-down of the test"}[phases[-1]]
-        process = found["finding"]["site"]["process"]
-        if process != os.getpid():
-            yield f"process {process}, which is not that of the test"
-
-    def _late(self, answer: Any) -> None:
-        """What was found when the test that made the call had been reported, or outside of all tests."""
-        for each in answer.get("found", ()):
+    def _say_late(self) -> None:
+        """What was found when the test that made the call had been reported, or is outside of all tests."""
+        for each in self._pending:
             severity = each["finding"]["severity"]
             self.totals.count([severity])
             self.totals.failing |= severity in self._failing
             if len(self.totals.late) < _MOST_LATE:
-                self.totals.late.append(f"{each['text']}\n   = during: {self._asked[each['asked']]}")
+                self.totals.late.append(self._text(each, ", ".join(filter(None, self._parts[each["asked"]]))))
+        self._pending.clear()
 
-    def _begin(self, item: pytest.Item, phase: marks.Phase) -> None:
-        self._phases[phase] = marks.now()
-        self._write(item, phase)
+    def _text(self, found: Any, during: str) -> str:
+        """The report, with what of the test it was, and which process if it was not that of the test."""
+        process = found["finding"]["site"]["process"]
+        where = f"process {process}, which is not that of the test" if process != os.getpid() else ""
+        return "\n".join([found["text"], *(f"   = during: {each}" for each in (during, where) if each)])
 
     def _write(self, item: pytest.Item, phase: marks.Phase) -> None:
         try:
@@ -284,19 +281,26 @@ class Checked:
         self.totals.problems.append(problem)
         self.totals.failing |= failing
 
-    def _ask(self, what: str) -> Any:
-        """The judge's answer, which is about ``what`` was done since the last one. It is empty if the judge has ended: that fails the session."""
+    def _collect(self) -> None:
+        """Ask the judge: the answer is about the present part. If the judge has ended, that is told once, and fails the session."""
         if self._judge is None:
-            return {}
-        self._asked.append(what)
+            return
+        self._parts.append(self._doing[-1])
         try:
             answer = self._judge.found()
         except CuvetError as error:
             self._judge = None
-            self._say(f"{error} ({what})", failing=True)
-            return {}
+            self._say(f"{error} ({self._doing[-1].test})", failing=True)
+            return
+        self._pending += answer.get("found", ())
         self.totals.calls, self.totals.processes = answer.get("calls", 0), answer.get("processes", 0)
-        return answer
+        lost = answer.get("lost", {}).get(str(os.getpid()))
+        if lost is not None and not self._lost_by:
+            self._lost_by = self._parts[lost].test
+
+
+def _called(fixturedef: pytest.FixtureDef[Any]) -> str:
+    return f"fixture {fixturedef.argname} (scope {fixturedef.scope})"
 
 
 def _names(found: Any) -> set[str]:

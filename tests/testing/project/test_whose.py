@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import threading
@@ -54,7 +55,8 @@ def test_subprocess_CV401():
 
 
 def test_subprocess_of_a_shell_CV401():
-    subprocess.run(["sh", "-c", f"{sys.executable} -c '{CHILD}cu.cuMemFree_v2(memory)'; true".replace('"', '"')], check=True)
+    child = shlex.join([sys.executable, "-c", CHILD + "cu.cuMemFree_v2(memory)"])
+    subprocess.run(["sh", "-c", f"{child}; true"], check=True)
 
 
 def test_first_with_fixture_CV201(wrong_set_up):
@@ -90,7 +92,7 @@ class TestOfUnittest(unittest.TestCase):
     def test_CV201(self):
         stale()
 
-    def test_also_fails_CV201(self):
+    def test_fails_as_well_CV201(self):
         stale()
         self.fail("by itself")
 
