@@ -124,8 +124,8 @@ def _recorded() -> _Recorded:
 
 
 def analyze(path: str | os.PathLike[str], *, leaks: bool = False, memory: bool = False) -> Report:
-    """The report on a recording, as ``cuvet analyze`` makes it. ``path``: its directory. ``leaks``: also what was never freed; ``memory``: also
-    what held memory. Raises CuvetError if there is no recording, or only damaged ones."""
+    """The report on a recording, as ``cuvet analyze`` makes it. ``path``: its directory. ``leaks``: also what was never freed; ``memory``:
+    also what held memory. Raises CuvetError if there is no recording, or only damaged ones."""
     from cuvet.numeric import import_numpy
 
     import_numpy()
@@ -149,7 +149,10 @@ def explain(text: str, *, api: str | None = None) -> Explanation:
         said = explanation.explain_log("text", logs.read(os.fsencode(words)))
     else:
         rule = rule_called(words)
-        said = explanation.explain_cause(rule.name if rule else words) or explanation.explain_text(words, api)
+        of_rule = explanation.explain_rule(rule) if rule else None
+        said = (
+            explanation.explain_cause(rule.name if rule else words) or of_rule or explanation.explain_text(words, api)
+        )
     if said is None or not said.known:
         raise CuvetError(f"nothing is known to cuvet about {words[:200]!r}")
     return said
@@ -159,8 +162,8 @@ def check(
     paths: Sequence[str | os.PathLike[str]], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> CheckReport:
     """The findings in source code, as ``cuvet check`` makes them, in this process. ``paths``: files, and directories with those below them.
-    ``select``, ``ignore``: names, codes or patterns of rules. Raises CuvetError for a path that there is not, for an unknown rule, and where
-    the extra ``cuvet[check]`` is not installed."""
+    ``select``, ``ignore``: names, codes or patterns of rules. Raises CuvetError for a path that there is not, for an unknown rule, and
+    where the extra ``cuvet[check]`` is not installed."""
     from cuvet.source.tool import session
 
     request = session.Request(

@@ -45,6 +45,10 @@ class Session:
     def recordings(self) -> list[Path]:
         return sorted(self.state.glob("cuvet/*"))
 
+    @property
+    def summary(self) -> list[str]:
+        return [line for line in self.says("cuvet: ") if line.endswith(" judged")]
+
     def says(self, begin: str) -> list[str]:
         """The rest of each line of stdout that begins so."""
         return [line.removeprefix(begin) for line in self.stdout.splitlines() if line.startswith(begin)]
@@ -77,7 +81,10 @@ def _cases(path: Path) -> dict[str, Case]:
         outcome = " ".join(child.tag for child in parts if child.tag != "system-out") or "passed"
         text = "\n".join(f"{child.get('message', '')}\n{child.text or ''}" for child in parts)
         rules = next((each.get("value", "") for each in case.iter("property") if each.get("name") == "cuvet"), "")
-        cases[case.get("name", "")] = Case(outcome, text, rules)
+        name = case.get("name", "")
+        if name in cases:  # its tear-down failed too
+            outcome, text = f"{cases[name].outcome} {outcome}", f"{cases[name].text}\n{text}"
+        cases[name] = Case(outcome, text, rules)
     return cases
 
 

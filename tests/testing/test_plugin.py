@@ -83,11 +83,11 @@ def test_what_was_done_beside_the_test_is_said(mistakes, name: str, outcome: str
 
 
 def test_the_summary_counts_and_names_the_recording(mistakes) -> None:
-    (summary, again) = mistakes.says("cuvet: ")
-    assert summary.startswith(f"{len(planted(mistakes))} errors in {len(planted(mistakes))} tests; ")
+    (summary,), (again,) = mistakes.summary, mistakes.says("cuvet: look again: cuvet analyze ")
+    assert summary.startswith(f"{len(planted(mistakes)) - 1} errors, 1 warning in {len(planted(mistakes))} tests; ")
     assert summary.endswith(" CUDA calls of 4 processes judged")
     (recording,) = mistakes.recordings
-    assert again == f"look again: cuvet analyze {recording}"
+    assert again == str(recording)
 
 
 def test_marks_say_what_was_tested_when(mistakes) -> None:
@@ -106,7 +106,7 @@ def test_correct_tests_pass(run_pytest) -> None:
     assert session.code == 0, session.stdout
     assert {case.outcome for case in session.cases.values()} == {"passed"}
     assert blamed(session) == {}
-    assert session.says("cuvet: ")[0].startswith("0 errors; ")
+    assert session.summary[0].startswith("0 errors; ")
     assert session.stderr == ""
 
 
@@ -115,7 +115,7 @@ def test_what_no_test_can_be_blamed_for_fails_the_session(run_pytest) -> None:
     assert session.code == pytest.ExitCode.TESTS_FAILED
     assert session.failed == set()
     assert "   = during: before the first test" in session.stdout.splitlines()
-    assert session.says("cuvet: ")[0].startswith("1 error; ")
+    assert session.summary[0].startswith("1 error; ")
 
 
 def test_who_lost_the_context_is_named_and_the_others_are_skipped(run_pytest) -> None:
@@ -129,12 +129,12 @@ def test_who_lost_the_context_is_named_and_the_others_are_skipped(run_pytest) ->
     assert session.cases["test_after"].text.startswith(reason)
 
 
-@pytest.mark.parametrize(("options", "code"), [((), 0), (("--cuvet-fail-on", "note"), 1)])
-def test_notes_fail_only_on_request(run_pytest, options: tuple[str, ...], code: int) -> None:
-    session = run_pytest("-rA", *options, "test_note.py")
-    assert session.code == code
-    assert blamed(session) == {"test_too_large": "CV412"}
-    assert ("Captured cuvet call" in session.stdout) == (code == 0)
+def test_warnings_are_shown_and_fail_only_on_request(mistakes, run_pytest) -> None:
+    assert mistakes.cases["test_only_a_warning_CV412"].outcome == "passed"
+    assert [line for line in mistakes.stdout.splitlines() if line.startswith("warning[CV412]")]
+    session = run_pytest("--cuvet-fail-on", "warning", "test_warning.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.cases["test_too_large"].outcome == "failure"
 
 
 def test_if_a_signal_ends_pytest_the_report_comes_from_the_recording(run_pytest) -> None:
@@ -148,6 +148,7 @@ def test_if_the_judge_ends_the_session_fails(run_pytest) -> None:
     session = run_pytest("test_unjudged.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
     assert session.failed == set()
+    assert session.cases.keys() == {"test_first", "test_second"}
     said = "the process that judges has ended: what was called since then is not judged (test_unjudged.py::test_first)"
     assert said in session.says("cuvet: ")
 
@@ -159,20 +160,19 @@ def test_workers_have_recordings_of_their_own(run_pytest) -> None:
     of_wide_fixtures = {name for name, case in session.cases.items() if "(scope module)" in case.text}
     assert set(blamed(session)) - wide - of_wide_fixtures == set(planted(session)) - wide
     assert len(of_wide_fixtures) >= 2
-    (summary, *again) = session.says("cuvet: ")
-    assert f" of {2 + 3} processes judged" in summary
+    assert f" of {2 + 3} processes judged" in session.summary[0]
     (recording,) = session.recordings
-    assert {line.rpartition("/")[2] for line in again} == {"gw0", "gw1"}
+    assert set(session.says(f"cuvet: look again: cuvet analyze {recording}/")) == {"gw0", "gw1"}
     assert [path.name for path in recording.glob("*.cuvet")] == []
 
 
 def test_a_worker_that_dies_is_told_with_what_it_did(run_pytest) -> None:
-    session = run_pytest("-n2", "test_dies.py", "test_correct.py")
+    session = run_pytest("-n2", "test_dies.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
     assert len(session.failed) == 1
     assert "crashed while running 'test_dies.py::test_dies'" in session.stdout
     assert "error[CV201]: cuStreamSynchronize: stream#" in session.stdout
-    assert session.says("cuvet: ")[0].startswith("1 error in 1 test; ")
+    assert session.summary[0].startswith("1 error in 1 test; ")
 
 
 def test_without_the_flag_nothing_is_different(run_pytest) -> None:

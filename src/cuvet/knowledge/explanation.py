@@ -14,6 +14,9 @@ from cuvet.knowledge.logs import Log, Sighting
 from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import meanings_of
 from cuvet.knowledge.search import Match, cause_named, known, likely, rank, written
+from cuvet.rules.evidence import evidence_of
+from cuvet.rules.headings import HEADINGS, sections
+from cuvet.rules.rule import Rule
 
 SCHEMA = "cuvet-explanation/1"
 _LIKE = 0.5
@@ -100,6 +103,15 @@ def explain_cause(id: str) -> Explanation | None:
     cause = cause_named(id)
     found = _explanation(id, (), [Match(cause, 0, ())], everything=True) if cause else None
     return msgspec.structs.replace(found, known=True) if found else None
+
+
+def explain_rule(rule: type[Rule]) -> Explanation:
+    """What a rule finds, as a cause: for rules of which there is no text of a cause."""
+    about = sections(rule)
+    cause = CauseText(
+        id=rule.name, title=rule.summary, why=about[HEADINGS["why"]], tell=(), fix=rule.help, evidence=evidence_of(rule)
+    )
+    return Explanation(tool=Tool(version=cuvet.__version__), asked=rule.name, causes=(cause,))
 
 
 def explain_text(

@@ -93,7 +93,7 @@ def _require_writable(output: Path) -> None:
 
 
 class Ready(NamedTuple):
-    """All that a program is started with. ``directory``: of its recording. ``variables``: its environment. ``device``: None if it is real."""
+    """What a program is started with. ``directory``: of its recording. ``variables``: its environment. ``device``: None if it is real."""
 
     directory: Path
     variables: dict[str, str]

@@ -1,7 +1,7 @@
 """The process that judges the calls of a program while it runs, and says on request what it has found.
 
-It is started without the shim, reads the recording, and serves one other process by its stdin and stdout: a line asks, a line answers. It ends
-when its stdin does.
+It is started without the shim, reads the recording, and serves one other process by its stdin and stdout: a line asks, a line answers. It
+ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding, when its call was made, and the terminal's report of it. ``asked``: the number of the first answer before which the call had
-    been made, from 0; who asks at the end of each test knows by it, and without clocks, whose call it was. ``time_ns``: of CLOCK_MONOTONIC, as
-    good as the clock samples of the recording; 0 if that is not known."""
+    """A finding, when its call was made, and the terminal's report of it. ``asked``: the number of the first answer before which the call
+    had been made, from 0; who asks at the end of each test knows by it, and without clocks, whose call it was. ``time_ns``: of
+    CLOCK_MONOTONIC, as good as the clock samples of the recording; 0 if that is not known."""
 
     finding: Finding
     asked: int
@@ -75,7 +75,7 @@ class Watcher:
         self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), is_ignored)
         self._ignored = is_ignored
         self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
-        self._answers = 0
+        self._answers = self._calls = 0
         self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
 
@@ -88,11 +88,11 @@ class Watcher:
 
     def answer(self) -> Answer:
         """What was found up to now."""
-        calls = -1
         for pause_s in _PAUSES_S:
-            time.sleep(pause_s)
-            before, calls = calls, self.poll()
-            if calls == before:
+            if pause_s:
+                time.sleep(pause_s)
+            before, self._calls = self._calls, self.poll()
+            if self._calls == before:  # what is held back is judged only by a poll that finds no more
                 break
         processes = self._analysis.processes()
         for process in processes:

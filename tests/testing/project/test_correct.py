@@ -10,9 +10,10 @@ import threading
 import unittest
 
 import pytest
-from conftest import ok
 from cuda.bindings import driver as cu
 from test_whose import CHILD
+
+from conftest import ok
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
-from conftest import ok
 from cuda.bindings import driver as cu
+
+from conftest import ok
 
 
 def test_before(function, memory):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from conftest import PTX, ok, stale
 from cuda.bindings import driver as cu
+
+from conftest import PTX, ok, stale
 
 
 def test_streams(stream):

@@ -9,8 +9,9 @@ import threading
 import unittest
 
 import pytest
-from conftest import ok, stale
 from cuda.bindings import driver as cu
+
+from conftest import ok, stale
 
 CHILD = """
 import ctypes
@@ -100,6 +101,10 @@ class TestOfUnittest(unittest.TestCase):
 def test_also_fails_CV201():
     stale()
     raise AssertionError("by itself")
+
+
+def test_only_a_warning_CV412():
+    cu.cuMemAlloc(1 << 50)
 
 
 @pytest.mark.xfail
