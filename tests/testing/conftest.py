@@ -47,7 +47,7 @@ class Session:
 
     @property
     def summary(self) -> list[str]:
-        return [line for line in self.says("cuvet: ") if line.endswith(" judged")]
+        return [line for line in self.says("cuvet: ") if " judged, on the emulated device" in line]
 
     def says(self, begin: str) -> list[str]:
         """The rest of each line of stdout that begins so."""

@@ -85,7 +85,7 @@ def test_what_was_done_beside_the_test_is_said(mistakes, name: str, outcome: str
 def test_the_summary_counts_and_names_the_recording(mistakes) -> None:
     (summary,), (again,) = mistakes.summary, mistakes.says("cuvet: look again: cuvet analyze ")
     assert summary.startswith(f"{len(planted(mistakes)) - 1} errors, 1 warning in {len(planted(mistakes))} tests; ")
-    assert summary.endswith(" CUDA calls of 4 processes judged")
+    assert summary.endswith(" CUDA calls of 4 processes judged, on the emulated device")
     (recording,) = mistakes.recordings
     assert again == str(recording)
 

@@ -71,7 +71,8 @@ class Totals:
         counts = ((self.findings.get(each, 0), each) for each in _SEVERITIES)
         found = ", ".join(_counted(count, each) for count, each in counts if count or each == "error")
         tests = f" in {_counted(self.tests, 'test')}" if self.tests else ""
-        return f"{found}{tests}; {_counted(self.calls, 'CUDA call')} of {_counted(self.processes, 'process')} judged"
+        device = ", on the emulated device" if os.environ.get("CUVET_DEVICE_SOCKET") else ""
+        return f"{found}{tests}; {_counted(self.calls, 'CUDA call')} of {_counted(self.processes, 'process')} judged{device}"
 
 
 class Merged:
