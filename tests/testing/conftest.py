@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,15 @@ def environment_of(directory: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="session")
+def null_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a libcuda.so.1 that stands for a GPU's: it answers everything with success."""
+    directory = tmp_path_factory.mktemp("driver")
+    build = runpy.run_path(str(HERE.parent / "native" / "null_driver.py"))["build"]
+    build(directory / "libcuda.so.1")
+    return directory
+
+
 def _cases(path: Path) -> dict[str, Case]:
     if not path.exists():
         return {}
@@ -90,13 +100,19 @@ def _cases(path: Path) -> dict[str, Case]:
 
 @pytest.fixture(scope="session")
 def run_pytest(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Session]:
-    """Runs pytest in a copy of the project. ``cuvet``: with ``--cuvet`` on the emulated device."""
+    """Runs pytest in a copy of the project. ``cuvet``: with ``--cuvet``, on that device. ``more``: of the environment."""
 
-    def run(*arguments: str, cuvet: bool = True, command: tuple[str, ...] = ("-m", "pytest"), **more: str) -> Session:
+    def run(
+        *arguments: str,
+        cuvet: bool = True,
+        device: str = "emulated",
+        command: tuple[str, ...] = ("-m", "pytest"),
+        **more: str,
+    ) -> Session:
         directory = tmp_path_factory.mktemp("session")
         project = directory / "project"
         shutil.copytree(HERE / "project", project, ignore=shutil.ignore_patterns("__pycache__"))
-        options = ["--cuvet", "--cuvet-device", "emulated"] if cuvet else []
+        options = ["--cuvet", "--cuvet-device", device] if cuvet else []
         done = subprocess.run(
             [sys.executable, *command, *options, "--junit-xml", str(directory / "junit.xml"), *arguments],
             cwd=project,

@@ -197,8 +197,8 @@ def test_sources_are_checked(tmp_path: Path) -> None:
 
 
 def test_names_of_rules() -> None:
-    assert unknown(["CV201", "cv201", STALE]) == ()
-    (said,) = unknown(["CV9999\x1b[31m"])
+    assert unknown(["CV201", "cv201", STALE]) == {}
+    (said,) = unknown(["CV9999\x1b[31m"]).values()
     assert said.isprintable()
 
 

@@ -144,6 +144,19 @@ def test_if_a_signal_ends_pytest_the_report_comes_from_the_recording(run_pytest)
     assert "error[CV201]: cuStreamSynchronize: stream#1" in session.stderr
 
 
+def test_a_call_that_kills_on_a_gpu_is_not_made(run_pytest, null_driver) -> None:
+    session = run_pytest(
+        "--noconftest", "test_real.py",
+        device="real", LD_LIBRARY_PATH=str(null_driver), NULL_DRIVER_SIGNAL="cuStreamSynchronize=11",
+    )  # fmt: skip
+    assert session.code == pytest.ExitCode.TESTS_FAILED, session.stderr
+    assert {name: case.outcome for name, case in session.cases.items()} == {
+        "test_stale": "failure",
+        "test_next": "passed",
+    }
+    assert "cuvet did not make the call (--protect)" in session.cases["test_stale"].text
+
+
 def test_if_the_judge_ends_the_session_fails(run_pytest) -> None:
     session = run_pytest("test_unjudged.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
@@ -189,14 +202,18 @@ def test_the_marker_is_known_without_the_flag(run_pytest) -> None:
 
 def test_an_unknown_rule_is_an_error(run_pytest, tmp_path) -> None:
     test = tmp_path / "test_names.py"
-    test.write_text("import pytest\n@pytest.mark.cuvet(ignore=['stream-use-after-destory'])\ndef test_it(): pass\n")
+    test.write_text(
+        "import pytest\n"
+        "@pytest.mark.cuvet(ignore=['stream-use-after-destory'])\ndef test_misspelt(): pass\n"
+        "@pytest.mark.cuvet('CV201')\ndef test_no_list(): pass\n"
+        "@pytest.mark.cuvet(ignore='CV201')\ndef test_a_string(): pass\n"
+        "@pytest.mark.cuvet(ignore=['CV201'])\ndef test_right(): pass\n"
+    )
     session = run_pytest(str(test))
-    assert session.code == pytest.ExitCode.USAGE_ERROR
-    assert session.stderr.splitlines() == [
-        "ERROR: @pytest.mark.cuvet: no rule is called 'stream-use-after-destory'; did you mean stream-use-after-destroy? "
-        "(see cuvet rules)",
-        "",
-    ]
+    assert session.failed == {"test_misspelt", "test_no_list", "test_a_string"}
+    unknown = "no rule is called 'stream-use-after-destory'; did you mean stream-use-after-destroy? (see cuvet rules)"
+    assert f"@pytest.mark.cuvet: {unknown}" in session.cases["test_misspelt"].text
+    assert 'write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules' in session.cases["test_a_string"].text
 
 
 def test_pytest_that_a_program_calls_cannot_be_started_again(run_pytest) -> None:

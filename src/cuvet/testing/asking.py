@@ -63,9 +63,9 @@ class Judge:
         """``judge.Answer`` as JSON has it: what was found since it was last asked. CuvetError if the judge has ended."""
         return json.loads(self.ask())
 
-    def unknown(self, names: Sequence[str]) -> list[str]:
-        """A sentence about each name that no rule has."""
-        sentences: list[str] = json.loads(self.ask({"rules": list(names)})).get("unknown", [])
+    def unknown(self, names: Sequence[str]) -> dict[str, str]:
+        """The names that no rule has, with a sentence about each."""
+        sentences: dict[str, str] = json.loads(self.ask({"rules": list(names)})).get("unknown", {})
         return sentences
 
     def ask(self, question: dict[str, object] | None = None) -> bytes:

@@ -135,14 +135,15 @@ class Checked:
         self._lost_by = ""
         """The test that lost a context of this process."""
         self._blamed: set[str] = set()
+        self._unknown: dict[str, str] = {}
+        """Names in markers that no rule has, with a sentence about each."""
 
     # Which tests there are.
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        names = {name: item for item in session.items for name in ignored_rules(item)}
+        names = dict.fromkeys(name for item in session.items for name in ignored_rules(item))
         if names and self._judge is not None:
-            for sentence in self._judge.unknown(list(names)):
-                raise pytest.UsageError(f"@pytest.mark.cuvet: {sentence}")
+            self._unknown = self._judge.unknown(list(names))
         self._collect()
         self._say_late()
 
@@ -155,6 +156,9 @@ class Checked:
         self._first = len(self._parts)
         result = yield from self._timed(item, "setup")
         self._collect()
+        mistakes = [*map(_mistake_in, item.iter_markers("cuvet")), *map(self._unknown.get, ignored_rules(item))]
+        for mistake in filter(None, mistakes):
+            pytest.fail(f"@pytest.mark.cuvet: {mistake}", pytrace=False)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -317,15 +321,19 @@ def _with_rules(properties: Iterable[tuple[str, object]], found: Iterable[Any]) 
 
 
 def ignored_rules(item: pytest.Item) -> list[str]:
-    """The rules that the test's markers name. UsageError for a marker of another form."""
-    names: list[str] = []
-    for marker in item.iter_markers("cuvet"):
-        ignore = marker.kwargs.get("ignore", ())
-        is_list = isinstance(ignore, (list, tuple, set, frozenset)) and all(isinstance(each, str) for each in ignore)
-        if marker.args or set(marker.kwargs) - {"ignore"} or not is_list:
-            raise pytest.UsageError(f'{item.nodeid}: write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules')
-        names += ignore
-    return names
+    """The rules that the test's markers name."""
+    return [
+        name for marker in item.iter_markers("cuvet") if not _mistake_in(marker) for name in marker.kwargs["ignore"]
+    ]
+
+
+def _mistake_in(marker: pytest.Mark) -> str:
+    """What to write instead, if the marker has another form."""
+    ignore = marker.kwargs.get("ignore")
+    is_list = isinstance(ignore, (list, tuple, set, frozenset)) and all(isinstance(each, str) for each in ignore)
+    if is_list and not marker.args and len(marker.kwargs) == 1:
+        return ""
+    return 'write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules'
 
 
 def _fail_late(session: pytest.Session, totals: Totals) -> None:

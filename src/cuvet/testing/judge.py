@@ -51,13 +51,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was found since the last answer. ``calls``, ``processes``: how many were recorded until now. ``lost``: processes in which a
-    context was lost and lives yet, with the answer before which that showed. ``unknown``: sentences about rules that there are not."""
+    context was lost and lives yet, with the answer before which that showed. ``unknown``: names that no rule has, each with a sentence."""
 
     found: tuple[Found, ...] = ()
     calls: int = 0
     processes: int = 0
     lost: dict[int, int] = {}
-    unknown: tuple[str, ...] = ()
+    unknown: dict[str, str] = {}
 
 
 class Watcher:
@@ -139,18 +139,18 @@ class Watcher:
         self._bound.stop()
 
 
-def unknown(names: Iterable[str]) -> tuple[str, ...]:
-    """A sentence about each that is neither the code nor the name of a rule."""
+def unknown(names: Iterable[str]) -> dict[str, str]:
+    """Those that are neither the code nor the name of a rule, with a sentence about each."""
     from cuvet.rules import all_rules
 
     known = {name.lower(): name for rule in all_rules() for name in (rule.code, rule.name)}
-    sentences = []
-    for name in dict.fromkeys(names):
+    sentences = {}
+    for name in names:
         if name.lower() not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1)
             hint = f"; did you mean {known[near[0]]}?" if near else ""
-            sentences.append(f"no rule is called {name!r}{hint} (see cuvet rules)")
-    return tuple(sentences)
+            sentences[name] = f"no rule is called {name!r}{hint} (see cuvet rules)"
+    return sentences
 
 
 def main() -> int:
