@@ -100,8 +100,9 @@ class _Recorded:
         from cuvet.testing.judge import Answer
 
         with self._lock:
-            self.found += msgspec.json.decode(self.judge.ask(), type=Answer).found
-            self._answers += 1
+            for line in self.judge.ask():
+                self.found += msgspec.json.decode(line, type=Answer).found
+                self._answers += 1
             return self._answers - 1
 
 

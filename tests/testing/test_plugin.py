@@ -188,6 +188,17 @@ def test_a_worker_that_dies_is_told_with_what_it_did(run_pytest) -> None:
     assert session.summary[0].startswith("1 error in 1 test; ")
 
 
+def test_what_tests_leave_behind_is_a_warning_if_two_do(run_pytest) -> None:
+    session = run_pytest("--cuvet-leaks", "-rA", "test_leaks.py")
+    assert session.code == 0, session.stdout
+    assert blamed(session) == {"test_forgets_again": "CV941"}
+    (warning,) = [line for line in session.stdout.splitlines() if line.startswith("warning[CV941]")]
+    assert "outlives the test that made it (exit-leak)" in warning
+    assert session.summary[0].startswith("0 errors, 1 warning in 1 test; ")
+    (left,) = [line for line in session.says("cuvet: ") if "outlived" in line]
+    assert left.startswith("3 objects outlived a test, ")
+
+
 def test_without_the_flag_nothing_is_different(run_pytest) -> None:
     session = run_pytest("--noconftest", "test_plain.py", cuvet=False)
     assert session.code == 0, session.stdout

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuvet.analysis.calls import Calls, RecordedCall, at, series_of, site_of
 from cuvet.analysis.crashes import Crashes
-from cuvet.analysis.diagnosis import fault_finding, touch_finding
+from cuvet.analysis.diagnosis import fault_finding, finding, touch_finding
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
 from cuvet.analysis.history import History, history
@@ -19,7 +19,7 @@ from cuvet.analysis.memory import memory_used
 from cuvet.analysis.steady import Steady
 from cuvet.analysis.unseen import not_seen
 from cuvet.catalog import Kind
-from cuvet.findings import MemoryUse
+from cuvet.findings import Finding, MemoryUse
 from cuvet.meta import Meta
 from cuvet.model import MORE_THAN_ANY_GPU, Model
 from cuvet.model.ledger import Changes
@@ -37,6 +37,8 @@ from cuvet.recording.short_lives import Alike, LeftOut
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle
 from cuvet.rules.afterwards import at_exit, explain_fault, explain_touch
+from cuvet.rules.exit.leak import LeakedAtExit
+from cuvet.rules.left import left
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
 from cuvet.sizes import counted, plural
@@ -109,6 +111,14 @@ class ProcessAnalysis:
         """The call that showed that a context was lost which lives yet; None if there is no such context."""
         lost = (each.error for each in (self.model.lost_contexts if self.model is not None else ()) if each.alive)
         return next((call for call in lost if isinstance(call, RecordedCall)), None)
+
+    def alive(self, of_interest: Callable[[RecordedCall], bool], message: str) -> Iterator[Finding]:
+        """A finding with that message about each object that lives, is the program's to end, and was made by a call of interest that is not
+        a library's. ``{}`` in the message stands for its name."""
+        for thing, _ in left(self.model) if self.model is not None else ():
+            call = thing.created_by
+            if isinstance(call, RecordedCall) and of_interest(call) and not call.is_of_library():
+                yield finding(call, LeakedAtExit.broken(message.format(thing.name), thing, culprit=call))
 
     def _take(self, item: Item, death: int | None) -> None:
         self._begin()

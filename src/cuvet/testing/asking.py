@@ -17,6 +17,7 @@ from cuvet.launch.environment import SHIM, users_own
 
 OWN_RECORDING = "CUVET_TESTING"
 """In the environment: pytest was started by its own plugin, and nobody else bounds the recording."""
+_ENDS_S = 10
 SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
 
 
@@ -46,6 +47,8 @@ class Judge:
 
     def __init__(self, directory: Path, *, bound: bool = False) -> None:
         self.pid = os.getpid()
+        self._owed = 0
+        """Answers that nobody has read."""
         self._lock = threading.Lock()
         try:
             self._process = subprocess.Popen(
@@ -61,33 +64,47 @@ class Judge:
 
     def found(self) -> Any:
         """``judge.Answer`` as JSON has it: what was found since it was last asked. CuvetError if the judge has ended."""
-        return json.loads(self.ask())
+        *before, answer = map(json.loads, self.ask())
+        answer["found"] = [each for one in (*before, answer) for each in one.get("found", ())]
+        return answer
+
+    def left_behind(self, test: str, parts: Sequence[int]) -> Any:
+        """``judge.Answer`` as JSON has it: what this process made in a test that has ended, and lives. ``parts``: the numbers of the
+        answers that are about this test."""
+        return json.loads(self.ask({"test": test, "pid": os.getpid(), "parts": parts})[-1])
 
     def unknown(self, names: Sequence[str]) -> dict[str, str]:
         """The names that no rule has, with a sentence about each."""
-        sentences: dict[str, str] = json.loads(self.ask({"rules": list(names)})).get("unknown", {})
+        sentences: dict[str, str] = json.loads(self.ask({"rules": list(names)})[-1]).get("unknown", {})
         return sentences
 
-    def ask(self, question: dict[str, object] | None = None) -> bytes:
-        """The line that it answers."""
+    def ask(self, question: dict[str, object] | None = None) -> list[bytes]:
+        """The line that it answers, after those for which an exception (of a signal's handler) did not let somebody wait."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        lines = []
         with self._lock:
             try:
-                self._process.stdin.write(json.dumps(question or {}).encode() + b"\n")
-                self._process.stdin.flush()
-                line = self._process.stdout.readline()
+                os.write(self._process.stdin.fileno(), json.dumps(question or {}).encode() + b"\n")
+                self._owed += 1
+                while self._owed:
+                    lines.append(self._process.stdout.readline())
+                    self._owed -= 1
             except (OSError, ValueError):
-                line = b""
-        if not line.endswith(b"\n"):
+                lines.append(b"")
+        if not lines[-1].endswith(b"\n"):
             raise CuvetError("the process that judges has ended: what was called since then is not judged")
-        return line
+        return lines
 
     def stop(self) -> None:
+        """It is told to end: children that were forked can hold its stdin open."""
+        assert self._process.stdin is not None
+        try:
+            os.write(self._process.stdin.fileno(), b'{"stop": true}\n')
+            self._process.wait(_ENDS_S)
+        except (OSError, ValueError, subprocess.TimeoutExpired):  # it has ended, or is stuck
+            self._process.kill()
+            self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:  # it has ended
-                    pass
-        self._process.wait()
+                pipe.close()

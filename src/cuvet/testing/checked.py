@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable
@@ -19,6 +20,7 @@ _SEVERITIES = ("error", "warning", "note")
 _PLAIN = (Exception, pytest.fail.Exception)
 """With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
+_PASSED = pytest.StashKey[bool]()
 _PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
 
 
@@ -43,6 +45,8 @@ class Totals:
     processes: int = 0
     late: list[str] = field(default_factory=list)
     failing: bool = False
+    left_once: int = 0
+    """Things that outlived their test, of places that did not do so twice."""
     problems: list[str] = field(default_factory=list)
     recordings: list[str] = field(default_factory=list)
 
@@ -51,7 +55,7 @@ class Totals:
 
     def add(self, other: dict[str, Any]) -> None:
         self.findings = dict(Counter(self.findings) + Counter(other["findings"]))
-        for name in ("tests", "calls", "processes", "late", "problems", "recordings"):
+        for name in ("tests", "calls", "processes", "left_once", "late", "problems", "recordings"):
             setattr(self, name, getattr(self, name) + other[name])
         self.failing |= other["failing"]
 
@@ -62,6 +66,9 @@ class Totals:
         for problem in dict.fromkeys(self.problems):
             reporter.write_line(f"cuvet: {problem}", red=True)
         reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings.get("error")))
+        if self.left_once:
+            left = f"{_counted(self.left_once, 'object')} outlived a test, of places that left nothing behind in an earlier test"
+            reporter.write_line(f"cuvet: {left}: see cuvet analyze --leaks")
         for each in self.recordings:
             reporter.write_line(f"cuvet: look again: cuvet analyze {each}")
 
@@ -188,6 +195,10 @@ class Checked:
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
+        if phase == "teardown" and self._config.option.cuvet_leaks and item.stash.get(_PASSED, False):
+            self._look_for_leaks(item)
+        if phase == "call":
+            item.stash[_PASSED] = True
         told = self._look(
             item, phase, fail=not getattr(item, "_excinfo", None)
         )  # there unittest keeps what a test raised
@@ -259,6 +270,20 @@ class Checked:
             if each not in failing:
                 item.add_report_section(phase, "cuvet", self._text(each, self._parts[each["asked"]].during))
         return "\n\n".join(self._text(each, self._parts[each["asked"]].during) for each in failing)
+
+    def _look_for_leaks(self, item: pytest.Item) -> None:
+        """What the test made and nobody holds any more is gone then. What a test that failed made can live in its traceback."""
+        self._collect()
+        getattr(item, "funcargs", {}).clear()
+        gc.collect()
+        self._collect()
+        if self._judge is None:
+            return
+        numbers = range(self._first, len(self._parts))
+        own = [number for number in numbers if self._parts[number].during in _PHASES.values()]  # not of shared fixtures
+        answer = self._judge.left_behind(item.nodeid, own)
+        self._pending += answer.get("found", ())
+        self.totals.left_once += answer.get("once", 0)
 
     def _say_late(self) -> None:
         """What was found when the test that made the call had been reported, or is outside of all tests."""

@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Frame
 from cuvet.meta import Meta, read_meta
 from cuvet.numeric import import_numpy
 
 if TYPE_CHECKING:
     from cuvet.analysis import Analysis
+    from cuvet.analysis.calls import RecordedCall
     from cuvet.launch.bound import Bound
 
 _POLL_S = 0.2
@@ -33,9 +35,15 @@ _PAUSES_S = (0, 0, 0.06, 0)
 
 
 class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """``rules``: names of which it is asked whether there are such rules; without them it is asked what was found."""
+    """``rules``: names of which it is asked whether there are such rules. ``test``: one that has ended, of which it is asked what it left
+    behind: what the process ``pid`` made in it, and lives; ``parts``: the numbers of the answers that were about this test. ``stop``: the
+    judge is to end. Without these it is asked what was found."""
 
     rules: tuple[str, ...] = ()
+    test: str = ""
+    pid: int = 0
+    parts: frozenset[int] = frozenset()
+    stop: bool = False
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +58,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was found since the last answer. ``calls``, ``processes``: how many were recorded until now. ``lost``: processes in which a
-    context was lost and lives yet, with the answer before which that showed. ``unknown``: names that no rule has, each with a sentence."""
+    """``found``: since the last answer, or what a test left behind. ``once``: how many things it left behind that are made at places which
+    left nothing behind in an earlier test: they may be kept from the first use on. ``calls``, ``processes``: how many were recorded until
+    now. ``lost``: processes in which a context was lost and lives yet, with the answer before which that showed. ``unknown``: names that no
+    rule has, each with a sentence."""
 
     found: tuple[Found, ...] = ()
+    once: int = 0
     calls: int = 0
     processes: int = 0
     lost: dict[int, int] = {}
@@ -76,6 +87,8 @@ class Watcher:
         self._ignored = is_ignored
         self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
         self._answers = self._calls = 0
+        self._left: dict[Frame, str] = {}
+        """The first test that left something behind, by the place where that was made."""
         self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
 
@@ -110,6 +123,30 @@ class Watcher:
         self._answers += 1
         return answer
 
+    def left_behind(self, question: Question) -> Answer:
+        """After a test. What is made at the same place is one finding."""
+        from cuvet.reports.terminal import located
+
+        def is_of_test(call: RecordedCall) -> bool:
+            return self._asked(question.pid, call.thread, call.number) in question.parts
+
+        found: dict[Frame, Finding] = {}
+        once = 0
+        processes = [each for each in self._analysis.processes() if each.recording.pid == question.pid]
+        for each in processes[-1].alive(is_of_test, "{} outlives the test that made it") if processes else ():
+            place = next(iter(located(each.site)), None)
+            if place is None or self._ignored(each):
+                continue
+            first = self._left.setdefault(place, question.test)
+            if first == question.test:
+                once += 1
+            elif place in found:
+                found[place] = replace(found[place], repeats=found[place].repeats + 1)
+            else:
+                because = (f"what this place made in {first} outlived that test, too",)
+                found[place] = replace(each, severity="warning", because=because)
+        return Answer(found=tuple(map(self._told, found.values())), once=once)
+
     def _told(self, finding: Finding) -> Found:
         from cuvet.reports import terminal
         from cuvet.reports.selection import fitting
@@ -137,6 +174,12 @@ class Watcher:
 
     def stop(self) -> None:
         self._bound.stop()
+
+
+def _answer(watcher: Watcher, question: Question) -> Answer:
+    if question.rules:
+        return Answer(unknown=unknown(question.rules))
+    return watcher.left_behind(question) if question.test else watcher.answer()
 
 
 def unknown(names: Iterable[str]) -> dict[str, str]:
@@ -169,6 +212,8 @@ def main() -> int:
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             question = decode(line)
-            answer = Answer(unknown=unknown(question.rules)) if question.rules else watcher.answer()
-            sys.stdout.buffer.write(encode(answer) + b"\n")
+            if question.stop:
+                watcher.stop()
+                return 0
+            sys.stdout.buffer.write(encode(_answer(watcher, question)) + b"\n")
             sys.stdout.buffer.flush()

@@ -32,6 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="error",
         help="fail tests with a finding of this severity or a worse one (default: error)",
     )
+    group.addoption(
+        "--cuvet-leaks",
+        action="store_true",
+        help="also warn of what a test made and left behind, if the same place did so in an earlier test",
+    )
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
