@@ -118,6 +118,13 @@ def test_what_no_test_can_be_blamed_for_fails_the_session(run_pytest) -> None:
     assert session.summary[0].startswith("1 error; ")
 
 
+def test_what_is_found_when_its_test_has_ended_names_that_test(run_pytest) -> None:
+    session = run_pytest("test_late.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.failed == set()
+    assert "   = during: test_late.py::test_wrong" in session.stdout.splitlines()
+
+
 def test_who_lost_the_context_is_named_and_the_others_are_skipped(run_pytest) -> None:
     session = run_pytest("test_lost.py", "test_plain.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
@@ -194,6 +201,7 @@ def test_what_tests_leave_behind_is_a_warning_if_two_do(run_pytest) -> None:
     assert blamed(session) == {"test_forgets_again": "CV941"}
     (warning,) = [line for line in session.stdout.splitlines() if line.startswith("warning[CV941]")]
     assert "outlives the test that made it (exit-leak)" in warning
+    assert "   = repeats: 1 more like this one" in session.stdout.splitlines()
     assert session.summary[0].startswith("0 errors, 1 warning in 1 test; ")
     (left,) = [line for line in session.says("cuvet: ") if "outlived" in line]
     assert left.startswith("3 objects outlived a test, ")

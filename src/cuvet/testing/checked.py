@@ -60,8 +60,9 @@ class Totals:
         self.failing |= other["failing"]
 
     def show(self, reporter: pytest.TerminalReporter) -> None:
+        if self.late:
+            reporter.section("cuvet: found too late, or outside of all tests")
         for text in self.late:
-            reporter.section("cuvet: not during a test that could still fail")
             reporter.write_line(text)
         for problem in dict.fromkeys(self.problems):
             reporter.write_line(f"cuvet: {problem}", red=True)
