@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ def made_here(directory: Path) -> bool:
 
 def size_of_all() -> int:
     """Bytes on disk of the recordings that no ``--trace`` gave another place."""
-    return sum(map(bytes_on_disk, _home().glob("*/*.cuvet")))
+    return sum(map(bytes_on_disk, chain(_home().glob("*/*.cuvet"), _home().glob("*/*/*.cuvet"))))
 
 
 def bytes_on_disk(path: Path) -> int:

@@ -76,8 +76,12 @@ def lines(
     if recording is not None:
         yield ((f"look again: cuvet analyze {'-v ' if cut else ''}{_shell_word(recording)}", ""),)
         if kept >= MANY_BYTES:
-            text = f"recordings in {Path(recording).parent}: {kept / 1e9:,.1f} GB; delete those you no longer need"
-            yield ((text, ""),)
+            yield ((all_kept(Path(recording).parent, kept), ""),)
+
+
+def all_kept(directory: Path, kept: int) -> str:
+    """That the recordings there take so many bytes."""
+    return f"recordings in {directory}: {kept / 1e9:,.1f} GB; delete those you no longer need"
 
 
 def _shell_word(path: str) -> str:

@@ -96,15 +96,16 @@ class Judge:
             raise CuvetError("the process that judges has ended: what was called since then is not judged")
         return lines
 
-    def stop(self) -> None:
-        """It is told to end: children that were forked can hold its stdin open."""
-        assert self._process.stdin is not None
+    def stop(self) -> list[str]:
+        """It is told to end, since children that were forked can hold its stdin open. What it could not judge, one sentence each."""
         try:
-            os.write(self._process.stdin.fileno(), b'{"stop": true}\n')
+            sentences: list[str] = json.loads(self.ask({"stop": True})[-1]).get("not_checked", [])
             self._process.wait(_ENDS_S)
-        except (OSError, ValueError, subprocess.TimeoutExpired):  # it has ended, or is stuck
+        except (CuvetError, subprocess.TimeoutExpired):
+            sentences = []
             self._process.kill()
             self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+        return sentences

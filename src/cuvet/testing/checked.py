@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from cuvet import CuvetError
+from cuvet.printable import printable
+from cuvet.sizes import counted
 from cuvet.testing import marks
 from cuvet.testing.asking import OWN_RECORDING, Judge
 
@@ -65,22 +68,33 @@ class Totals:
         for text in self.late:
             reporter.write_line(text)
         for problem in dict.fromkeys(self.problems):
-            reporter.write_line(f"cuvet: {problem}", red=True)
+            reporter.write_line(f"cuvet: {printable(problem)}", red=True)
         reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings.get("error")))
         if self.left_once:
-            left = f"{_counted(self.left_once, 'object')} outlived a test, of places that left nothing behind in an earlier test"
+            left = f"{counted(self.left_once, 'object')} outlived a test, of places that left nothing behind in an earlier test"
             reporter.write_line(f"cuvet: {left}: see cuvet analyze --leaks")
         for each in self.recordings:
-            reporter.write_line(f"cuvet: look again: cuvet analyze {each}")
+            reporter.write_line(f"cuvet: look again: cuvet analyze {shlex.quote(each)}")
+        self._show_size(reporter)
+
+    def _show_size(self, reporter: pytest.TerminalReporter) -> None:
+        from cuvet.launch import trace
+        from cuvet.reports.summary import MANY_BYTES, all_kept
+
+        kept, session = trace.size_of_all(), Path(os.environ["CUVET_TRACE"])
+        if kept >= MANY_BYTES and os.environ.get(OWN_RECORDING):
+            reporter.write_line(f"cuvet: {all_kept(session.parent, kept)}")
 
     def _summary(self) -> str:
         if not self.calls:
             return "no CUDA call was seen"
         counts = ((self.findings.get(each, 0), each) for each in _SEVERITIES)
-        found = ", ".join(_counted(count, each) for count, each in counts if count or each == "error")
-        tests = f" in {_counted(self.tests, 'test')}" if self.tests else ""
+        found = ", ".join(counted(count, each) for count, each in counts if count or each == "error")
+        tests = f" in {counted(self.tests, 'test')}" if self.tests else ""
         device = ", on the emulated device" if os.environ.get("CUVET_DEVICE_SOCKET") else ""
-        return f"{found}{tests}; {_counted(self.calls, 'CUDA call')} of {_counted(self.processes, 'process')} judged{device}"
+        return (
+            f"{found}{tests}; {counted(self.calls, 'CUDA call')} of {counted(self.processes, 'process')} judged{device}"
+        )
 
 
 class Merged:
@@ -237,7 +251,7 @@ class Checked:
         self._first = len(self._parts)
         self._say_late()
         if self._judge is not None:
-            self._judge.stop()
+            self.totals.problems += [f"not checked: {sentence}" for sentence in self._judge.stop()]
         self.totals.tests = len(self._blamed)
         self.totals.recordings = [str(self._directory)]
         if self._lost_by:
@@ -365,8 +379,3 @@ def _mistake_in(marker: pytest.Mark) -> str:
 def _fail_late(session: pytest.Session, totals: Totals) -> None:
     if totals.failing and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _counted(count: int, noun: str) -> str:
-    plural = {"process": "processes"}.get(noun, f"{noun}s")
-    return f"{count:,} {noun if count == 1 else plural}"

@@ -61,7 +61,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``found``: since the last answer, or what a test left behind. ``once``: how many things it left behind that are made at places which
     left nothing behind in an earlier test: they may be kept from the first use on. ``calls``, ``processes``: how many were recorded until
     now. ``lost``: processes in which a context was lost and lives yet, with the answer before which that showed. ``unknown``: names that no
-    rule has, each with a sentence."""
+    rule has, each with a sentence. ``not_checked``: in the last answer, what could not be judged."""
 
     found: tuple[Found, ...] = ()
     once: int = 0
@@ -69,6 +69,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     processes: int = 0
     lost: dict[int, int] = {}
     unknown: dict[str, str] = {}
+    not_checked: tuple[str, ...] = ()
 
 
 class Watcher:
@@ -172,13 +173,21 @@ class Watcher:
         header = next(headers, None)
         return 0 if header is None else int(header["clock"][0][1]) + time_ns
 
-    def stop(self) -> None:
+    def stop(self) -> tuple[str, ...]:
+        """What could not be judged, one sentence each."""
+        from cuvet.analysis.unseen import not_seen
+
         self._bound.stop()
+        processes = self._analysis.processes()
+        said = (sentence for each in processes for sentence in (*each.not_checked, *not_seen(each.recording)))
+        return tuple(dict.fromkeys([*said, *self._analysis.unreadable.values(), *self._bound.notes]))
 
 
 def _answer(watcher: Watcher, question: Question) -> Answer:
     if question.rules:
         return Answer(unknown=unknown(question.rules))
+    if question.stop:
+        return Answer(not_checked=watcher.stop())
     return watcher.left_behind(question) if question.test else watcher.answer()
 
 
@@ -212,8 +221,7 @@ def main() -> int:
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             question = decode(line)
-            if question.stop:
-                watcher.stop()
-                return 0
             sys.stdout.buffer.write(encode(_answer(watcher, question)) + b"\n")
             sys.stdout.buffer.flush()
+            if question.stop:
+                return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+_OLDEST = 8
 MARKER = (
     "cuvet(ignore=[RULE, ...]): findings of these rules, by code or name, do not fail the test and are not shown "
     "(with --cuvet)"
@@ -39,11 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)  # as older versions of pytest take it, too
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Before output is captured and conftest files are imported."""
     options = early_config.known_args_namespace
     if options.cuvet and not (options.collectonly or options.help or options.version):
+        if int(pytest.__version__.partition(".")[0]) < _OLDEST:
+            raise pytest.UsageError(f"--cuvet needs pytest {_OLDEST} or newer; this is {pytest.__version__}")
         if worker := os.environ.get("PYTEST_XDIST_WORKER"):
             _record_apart(worker)
         else:
