@@ -195,6 +195,13 @@ def test_a_worker_that_dies_is_told_with_what_it_did(run_pytest) -> None:
     assert session.summary[0].startswith("1 error in 1 test; ")
 
 
+def test_what_was_not_judged_is_said(run_pytest) -> None:
+    session = run_pytest("test_correct.py", CUVET_LIMIT=str(256 << 10))
+    assert session.code == 0, session.stdout
+    (said,) = session.says("cuvet: not checked: ")
+    assert "were dropped" in said and said.endswith("its recording had reached its size limit")
+
+
 def test_what_tests_leave_behind_is_a_warning_if_two_do(run_pytest) -> None:
     session = run_pytest("--cuvet-leaks", "-rA", "test_leaks.py")
     assert session.code == 0, session.stdout
