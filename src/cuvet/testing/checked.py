@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ class Totals:
     """What the last lines of the session are made of. ``late``: reports that belong to no test which could still fail; ``failing``: whether
     one of them should have failed it."""
 
+    recordings: str
+    """For a shell."""
     findings: dict[str, int] = field(default_factory=dict)
     """By severity."""
     tests: int = 0
@@ -51,14 +54,13 @@ class Totals:
     left_once: int = 0
     """Things that outlived their test, of places that did not do so twice."""
     problems: list[str] = field(default_factory=list)
-    recordings: list[str] = field(default_factory=list)
 
     def count(self, severities: Iterable[str]) -> None:
         self.findings = dict(Counter(self.findings) + Counter(severities))
 
     def add(self, other: dict[str, Any]) -> None:
         self.findings = dict(Counter(self.findings) + Counter(other["findings"]))
-        for name in ("tests", "calls", "processes", "left_once", "late", "problems", "recordings"):
+        for name in ("tests", "calls", "processes", "left_once", "late", "problems"):
             setattr(self, name, getattr(self, name) + other[name])
         self.failing |= other["failing"]
 
@@ -73,8 +75,7 @@ class Totals:
         if self.left_once:
             left = f"{counted(self.left_once, 'object')} outlived a test, of places that left nothing behind in an earlier test"
             reporter.write_line(f"cuvet: {left}: see cuvet analyze --leaks")
-        for each in self.recordings:
-            reporter.write_line(f"cuvet: look again: cuvet analyze {shlex.quote(each)}")
+        reporter.write_line(f"cuvet: look again: cuvet analyze {self.recordings}")
         self._show_size(reporter)
 
     def _show_size(self, reporter: pytest.TerminalReporter) -> None:
@@ -101,8 +102,8 @@ class Merged:
     """In the process that distributes tests to workers: sums what they say."""
 
     def __init__(self) -> None:
-        self.totals = Totals()
         self._directory = Path(os.environ["CUVET_TRACE"])
+        self.totals = Totals(recordings=f"{shlex.quote(str(self._directory))}/gw*")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -118,8 +119,13 @@ class Merged:
         if test is None:
             return
         judge = Judge(directory)
-        answer = judge.found()
-        judge.stop()
+        try:
+            answer = judge.found()
+        except CuvetError as error:
+            self.totals.problems.append(f"{report.nodeid}: {error}")
+            return
+        finally:
+            judge.stop()
         found = [each for each in answer["found"] if each["time_ns"] >= test.time_ns or each["finding"].get("signal")]
         report.sections += [("cuvet", each["text"]) for each in found]
         report.user_properties = _with_rules(report.user_properties, found)
@@ -127,7 +133,6 @@ class Merged:
         self.totals.tests += bool(found)
         self.totals.calls += answer.get("calls", 0)
         self.totals.processes += answer.get("processes", 0)
-        self.totals.recordings.append(str(directory))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -141,8 +146,8 @@ class Checked:
     """In a process that runs tests."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.totals = Totals()
         self._directory = Path(os.environ["CUVET_TRACE"])
+        self.totals = Totals(recordings=shlex.quote(str(self._directory)))
         self._judge: Judge | None = Judge(self._directory, bound=bool(os.environ.get(OWN_RECORDING)))
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
         self._config = config
@@ -156,6 +161,8 @@ class Checked:
         """Findings that no test has been told of yet."""
         self._lost_by = ""
         """The test that lost a context of this process."""
+        self._ignored: dict[str, set[str]] = {}
+        """By test: the rules that its markers name."""
         self._blamed: set[str] = set()
         self._unknown: dict[str, str] = {}
         """Names in markers that no rule has, with a sentence about each."""
@@ -163,10 +170,11 @@ class Checked:
     # Which tests there are.
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        names = dict.fromkeys(name for item in session.items for name in ignored_rules(item))
-        if names and self._judge is not None:
-            self._unknown = self._judge.unknown(list(names))
+        named = {item.nodeid: names for item in session.items if (names := ignored_rules(item))}
+        self._ignored = {test: {name.lower() for name in names} for test, names in named.items()}
         self._collect()
+        if named and self._judge is not None:
+            self._unknown = self._judge.unknown(list(dict.fromkeys(chain.from_iterable(named.values()))))
         self._say_late()
 
     # What a test does.
@@ -214,10 +222,10 @@ class Checked:
             self._look_for_leaks(item)
         if phase == "call":
             item.stash[_PASSED] = True
-        told = self._look(
-            item, phase, fail=not getattr(item, "_excinfo", None)
-        )  # there unittest keeps what a test raised
+        raised = getattr(item, "_excinfo", None) or []  # there pytest keeps what a unittest.TestCase raised
+        told = self._look(item, phase, fail=all(isinstance(each.value, pytest.skip.Exception) for each in raised))
         if told:
+            raised.clear()
             pytest.fail(told, pytrace=False)
         return result
 
@@ -246,14 +254,14 @@ class Checked:
         self._doing.pop()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._doing[:] = [Part("after the last test")]
+        if self._parts:  # else the collection failed
+            self._doing[:] = [Part("after the last test")]
         self._collect()
         self._first = len(self._parts)
         self._say_late()
         if self._judge is not None:
             self.totals.problems += [f"not checked: {sentence}" for sentence in self._judge.stop()]
         self.totals.tests = len(self._blamed)
-        self.totals.recordings = [str(self._directory)]
         if self._lost_by:
             self._say(f"{self._lost_by} lost the CUDA context: later tests of its process were skipped")
         if (self._directory / "unsupported").exists():
@@ -272,8 +280,7 @@ class Checked:
     def _look(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
         """The reports of what fails the test, with ``fail``; all else that was found becomes a section of the test's report."""
         self._collect()
-        ignored = {name.lower() for name in ignored_rules(item)}
-        own = [each for each in self._pending if each["asked"] >= self._first and not _names(each) & ignored]
+        own = [each for each in self._pending if each["asked"] >= self._first and not self._is_ignored(each)]
         self._pending = [each for each in self._pending if each["asked"] < self._first]
         self._say_late()
         if own:
@@ -303,12 +310,19 @@ class Checked:
     def _say_late(self) -> None:
         """What was found when the test that made the call had been reported, or is outside of all tests."""
         for each in self._pending:
+            if self._is_ignored(each):
+                continue
             severity = each["finding"]["severity"]
             self.totals.count([severity])
             self.totals.failing |= severity in self._failing
             if len(self.totals.late) < _MOST_LATE:
                 self.totals.late.append(self._text(each, ", ".join(filter(None, self._parts[each["asked"]]))))
         self._pending.clear()
+
+    def _is_ignored(self, found: Any) -> bool:
+        """Whether the test that made the call has a marker for the rule."""
+        names = {found["finding"]["rule"].lower(), found["finding"]["name"]}
+        return not names.isdisjoint(self._ignored.get(self._parts[found["asked"]].test, ()))
 
     def _text(self, found: Any, during: str) -> str:
         """The report, with what of the test it was, and which process if it was not that of the test."""
@@ -346,10 +360,6 @@ class Checked:
 
 def _called(fixturedef: pytest.FixtureDef[Any]) -> str:
     return f"fixture {fixturedef.argname} (scope {fixturedef.scope})"
-
-
-def _names(found: Any) -> set[str]:
-    return {found["finding"]["rule"].lower(), found["finding"]["name"]}
 
 
 def _with_rules(properties: Iterable[tuple[str, object]], found: Iterable[Any]) -> list[tuple[str, object]]:

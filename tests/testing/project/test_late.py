@@ -47,6 +47,11 @@ def test_wrong(blocked):
     stale()
 
 
+@pytest.mark.cuvet(ignore=["CV201"])
+def test_ignored(blocked):
+    stale()
+
+
 def test_correct(blocked):
     event, thread, _ = blocked
     event.set()

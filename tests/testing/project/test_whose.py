@@ -93,6 +93,10 @@ class TestOfUnittest(unittest.TestCase):
     def test_CV201(self):
         stale()
 
+    def test_skips_CV201(self):
+        stale()
+        self.skipTest("too late")
+
     def test_fails_as_well_CV201(self):
         stale()
         self.fail("by itself")
