@@ -166,6 +166,14 @@ def test_a_call_that_kills_on_a_gpu_is_not_made(run_pytest, null_driver) -> None
     assert "cuvet did not make the call (--protect)" in session.cases["test_stale"].text
 
 
+def test_without_a_gpu_one_line_says_what_to_do(run_pytest) -> None:
+    session = run_pytest("test_plain.py", device="real", CUDA_VISIBLE_DEVICES="", LD_LIBRARY_PATH="")
+    assert session.code == 2
+    assert session.stdout == ""
+    assert session.stderr.startswith("cuvet: no GPU: ")
+    assert session.stderr.endswith("; --cuvet-device emulated needs none\n")
+
+
 def test_if_the_judge_ends_the_session_fails(run_pytest) -> None:
     session = run_pytest("test_unjudged.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
@@ -199,7 +207,7 @@ def test_a_worker_that_dies_is_told_with_what_it_did(run_pytest) -> None:
 
 
 def test_what_was_not_judged_is_said(run_pytest) -> None:
-    session = run_pytest("test_correct.py", "-k", "streams", CUVET_LIMIT=str(256 << 10))
+    session = run_pytest("test_correct.py", "-k", "streams", CUVET_LIMIT=str(128 << 10))
     assert session.code == 0, session.stdout
     (said,) = session.says("cuvet: not checked: ")
     assert "were dropped" in said and said.endswith("its recording had reached its size limit")

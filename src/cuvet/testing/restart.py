@@ -41,7 +41,7 @@ def main() -> int:
         _tell(str(error))
         return error.code
     except CuvetError as error:
-        _tell(str(error))
+        _tell(str(error).replace("--device", "--cuvet-device"))  # it speaks of the options of cuvet run
         return UNABLE
 
 
