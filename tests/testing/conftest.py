@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+PROJECT = HERE / "project"
 ROOT = HERE.parents[1]
 HANGS_S = 300
 collect_ignore = ["project"]
@@ -100,18 +101,20 @@ def _cases(path: Path) -> dict[str, Case]:
 
 @pytest.fixture(scope="session")
 def run_pytest(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Session]:
-    """Runs pytest in a copy of the project. ``cuvet``: with ``--cuvet``, on that device. ``more``: of the environment."""
+    """Runs pytest in a copy of the project, or in a directory. ``cuvet``: with ``--cuvet``, on that device. ``more``: environment."""
 
     def run(
         *arguments: str,
         cuvet: bool = True,
         device: str = "emulated",
+        directory: Path | None = None,
         command: tuple[str, ...] = ("-m", "pytest"),
         **more: str,
     ) -> Session:
-        directory = tmp_path_factory.mktemp("session")
-        project = directory / "project"
-        shutil.copytree(HERE / "project", project, ignore=shutil.ignore_patterns("__pycache__"))
+        project = directory or tmp_path_factory.mktemp("session") / "project"
+        if directory is None:
+            shutil.copytree(PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
+        directory = tmp_path_factory.mktemp("state")
         options = ["--cuvet", "--cuvet-device", device] if cuvet else []
         done = subprocess.run(
             [sys.executable, *command, *options, "--junit-xml", str(directory / "junit.xml"), *arguments],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import stat
 
 import pytest
+
+from .conftest import PROJECT
 
 ENDING = "_CV"
 
@@ -164,6 +167,26 @@ def test_a_call_that_kills_on_a_gpu_is_not_made(run_pytest, null_driver) -> None
         "test_next": "passed",
     }
     assert "cuvet did not make the call (--protect)" in session.cases["test_stale"].text
+
+
+@pytest.mark.parametrize(
+    ("configured", "code", "said"),
+    [
+        (
+            'severity = { "stream-*" = "warning" }\nignore = ["stream-destroy-twice"]',
+            0,
+            "cuvet: 0 errors, 1 warning in 1 test; ",
+        ),
+        ("ignroe = []", 2, "cuvet: "),
+    ],
+)
+def test_the_configuration_of_run_counts(run_pytest, tmp_path, configured: str, code: int, said: str) -> None:
+    shutil.copy(PROJECT / "conftest.py", tmp_path)
+    shutil.copy(PROJECT / "test_planted.py", tmp_path)
+    (tmp_path / "pyproject.toml").write_text(f"[tool.cuvet.run]\n{configured}\n")
+    session = run_pytest("-k", "stream_twice or test_stream_CV201", directory=tmp_path)
+    assert session.code == code, session.stdout + session.stderr
+    assert said in session.stdout + session.stderr
 
 
 def test_without_a_gpu_one_line_says_what_to_do(run_pytest) -> None:

@@ -78,14 +78,15 @@ class Watcher:
     def __init__(self, directory: Path, *, bound: bool) -> None:
         import_numpy()
         from cuvet.analysis import Analysis
+        from cuvet.cli import make_parser
         from cuvet.commands.run import DEFAULT_BOUND
         from cuvet.launch.bound import Bound
         from cuvet.recording.generated_code import Run
-        from cuvet.reports.ignored import is_ignored
+        from cuvet.reports import choice
 
+        self._choice = choice.of(make_parser(("run",)).parse_args(["run", "--", "pytest"]))
         self._meta: Meta = read_meta(directory)
-        self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), is_ignored)
-        self._ignored = is_ignored
+        self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), self._choice.hides)
         self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
         self._answers = self._calls = 0
         self._left: dict[Frame, str] = {}
@@ -116,7 +117,7 @@ class Watcher:
                     until.append((number, self._answers))
         lost = {process.recording.pid: call for process in processes if (call := process.lost_by()) is not None}
         answer = Answer(
-            found=tuple(self._told(each) for each in self._analysis.take() if not self._ignored(each)),
+            found=tuple(map(self._told, filter(None, map(self._choice.told, self._analysis.take())))),
             calls=sum(max(process.recording.calls_made, process.calls_read) for process in processes),
             processes=len(processes),
             lost={pid: self._asked(pid, call.thread, call.number) for pid, call in lost.items()},
@@ -136,7 +137,7 @@ class Watcher:
         processes = [each for each in self._analysis.processes() if each.recording.pid == question.pid]
         for each in processes[-1].alive(is_of_test, "{} outlives the test that made it") if processes else ():
             place = next(iter(located(each.site)), None)
-            if place is None or self._ignored(each):
+            if place is None or self._choice.told(each) is None:
                 continue
             first = self._left.setdefault(place, question.test)
             if first == question.test:

@@ -50,8 +50,10 @@ def _run(device: str, argv: list[str]) -> int:
     from cuvet.doctor.asking import ask
     from cuvet.launch import environment, program, session, trace
     from cuvet.launch.child import Child
+    from cuvet.reports import choice
 
     args = make_parser(("run",)).parse_args(["run", "--device", device, "--", *argv])
+    choice.of(args)  # else each judge would meet what is wrong in the configuration
     environment.require_shim()
     own = environment.users_own(os.environ)
     asked = None if device == "emulated" else ask("cuda", own)
