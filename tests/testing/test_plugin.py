@@ -276,6 +276,12 @@ def test_an_unknown_rule_is_an_error(run_pytest, tmp_path) -> None:
     assert 'write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules' in session.cases["test_a_string"].text
 
 
+def test_a_session_starts_itself_again_once(run_pytest) -> None:
+    session = run_pytest("test_plain.py", CUVET_TESTING="1")
+    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --cuvet: this process runs without cuvet's shim: LD_PRELOAD had no effect on it" in session.stderr
+
+
 def test_pytest_that_a_program_calls_cannot_be_started_again(run_pytest) -> None:
     program = "import pytest, sys; sys.exit(pytest.main([*sys.argv[1:], '-q']))"
     session = run_pytest("test_plain.py", command=("-c", program))
