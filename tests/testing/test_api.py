@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import cuvet
+from cuvet.analysis import Analysis, read_meta
 from cuvet.testing import marks
 from cuvet.testing.judge import unknown
 
@@ -121,6 +122,16 @@ def test_a_recording_is_analysed(watched) -> None:
     report = cuvet.analyze(trace)
     assert {finding.name for finding in report.findings} == {STALE, TWICE}
     assert report.stats["processes"] == 1
+
+
+def test_a_process_that_has_ended_is_not_read_again_and_again(watched) -> None:
+    _, trace = watched
+    analysis = Analysis(trace)
+    for ended in (False, True, True):
+        analysis.advance(running=True)
+        assert [process.has_ended for process in analysis.processes()] == [ended]
+    names = [finding.name for finding in analysis.report(read_meta(trace)).findings]
+    assert names == [finding.name for finding in cuvet.analyze(trace).findings]
 
 
 def test_where_nothing_is_recorded_one_line_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,8 @@ class ProcessAnalysis:
         self.judge = Judge(findings, recording.clock)
         self.model: Model | None = None
         self._over_time = over_time
+        self.has_ended = False
+        """Nothing comes of it any more while others run."""
         self._findings = findings
         self._running = False
         self._inherit = inherit
@@ -96,11 +98,17 @@ class ProcessAnalysis:
         """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
         held, self._held = self._held, []
         self._running = running
+        ended, before = running and self._is_over(), self.calls_read
         try:
             for item in chain(held, self._ordering.poll(running=running)):
                 self._take(item, death)
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
+        self.has_ended = ended and self.calls_read == before and not self._held
+
+    def _is_over(self) -> bool:
+        """Whether the process said that it ends, and is not there any more. (One of another process namespace never seems to be there.)"""
+        return bool(int(self.recording.header["end"])) and not self.recording.is_running
 
     @property
     def calls_read(self) -> int:

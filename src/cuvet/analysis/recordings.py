@@ -46,6 +46,8 @@ class Analysis:
         """Judge what is new in all processes; returns the findings that are new."""
         self._open_new(running)
         for process in self._processes.values():
+            if running and process.has_ended:
+                continue
             death = meta.signal if meta and meta.pid == process.recording.pid else None
             process.advance(running=running, death=death)
         return self._findings.take_fresh()
