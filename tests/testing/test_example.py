@@ -11,11 +11,13 @@ from pathlib import Path
 from .conftest import HANGS_S, ROOT, environment_of
 
 PROJECT = ROOT / "examples/pytest_project"
+_OF_THE_INSTALL = "ignore:Module already imported so cannot be rewritten"
 
 
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     shutil.copytree(PROJECT, directory / "project", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    # The finder of a development install is imported before pytest can rewrite it, and pytest warns.
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", _OF_THE_INSTALL, *options]
     return subprocess.run(
         command,
         cwd=directory / "project",
