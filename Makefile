@@ -11,7 +11,7 @@ SEED ?= 1
 NATIVE_SOURCES = git ls-files --cached --others --exclude-standard 'native/*.cpp' 'native/*.h' 'examples/*.cpp'
 
 .DEFAULT_GOAL := help
-.PHONY: help requirements setup native demo sanitized test mutants lint format types generate docs wheel bench hardware clean
+.PHONY: help requirements setup native demo sanitized test mutants lint format types generate docs site man wheel bench hardware clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_compatibility.py
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python -m cuvet.man man
 	$(BIN)/python tools/fit_explain.py
 	$(BIN)/python tools/generate_causes.py
 	$(BIN)/python tools/conformance_page.py
@@ -91,6 +92,12 @@ generate: $(INSTALLED) ## rewrite every generated file
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/python tools/generate_causes.py
+
+site: $(INSTALLED) ## the documentation as a site that needs no network: in build/site
+	$(BIN)/python tools/build_site.py build/site
+
+man: $(INSTALLED) ## rewrite the manual pages of all commands
+	$(BIN)/python -m cuvet.man man
 
 wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dist/
 	$(BIN)/python tools/build_wheel.py dist
