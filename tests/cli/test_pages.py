@@ -112,6 +112,13 @@ def test_every_command_is_one(page: str) -> None:
             assert parse(cut)
 
 
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_options_of_the_plugin_are_on_its_page(page: str) -> None:
+    plugin = (DOCS / "pytest.md").read_text(encoding="utf-8")
+    for option in re.findall(r"(--cuvet[\w-]*)", (DOCS / page).read_text(encoding="utf-8")):
+        assert f"| `{option}" in plugin, option
+
+
 def test_there_are_recipes_for_containers() -> None:
     assert sum("%h" in word for words in commands("recipes.md") for word in words) >= 2
 
