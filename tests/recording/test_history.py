@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cuvet.analysis import ProcessAnalysis, analyze
-from cuvet.analysis.history import NO_STREAM, History
+from cuvet.analysis.history import NO_SIZE, NO_STREAM, History
 from cuvet.catalog import Kind
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -201,3 +201,31 @@ def test_nothing_is_kept_unless_it_is_asked_for(tmp_path: Path) -> None:
         then=lambda process: found.append(process.model is not None and process.model.ledger.changes is not None),
     )
     assert found == [True]
+
+
+def test_memory_has_its_size_and_the_call_that_ended_it(tmp_path: Path) -> None:
+    allocated = w.call(
+        "cuMemAlloc", [1, 4096], number=3, entered=40, context=CONTEXT, outputs=[(0, Kind.MEMORY, 1, ADDRESS)]
+    )
+    w.write(tmp_path, [w.chunk(BEGIN + allocated + ended("cuMemFree", 4, 60, Kind.MEMORY, ADDRESS))])
+    (history,) = histories(tmp_path)
+    found = history.lives
+    (memory,) = np.flatnonzero(found.kind == Kind.MEMORY).tolist()
+    assert (found.size[memory], found.ended[memory]) == (4096, 3)
+    (context,) = np.flatnonzero(found.kind == Kind.CONTEXT).tolist()
+    assert (found.size[context], found.ended[context]) == (NO_SIZE, -1)
+
+
+def test_no_call_ended_an_object_whose_handle_is_made_again(tmp_path: Path) -> None:
+    w.write(
+        tmp_path,
+        [
+            w.chunk(
+                BEGIN
+                + made("cuEventCreate", 3, 40, Kind.EVENT, EVENT)
+                + made("cuEventCreate", 4, 80, Kind.EVENT, EVENT, 2)
+            )
+        ],
+    )
+    (history,) = histories(tmp_path)
+    assert history.lives.ended.tolist() == [-1, -1, -1]

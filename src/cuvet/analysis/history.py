@@ -33,7 +33,7 @@ MOST_ASKED = 1 << 16
 """Objects whose end no call of theirs tells, of which the model is asked."""
 LATEST_NS = 1 << 52
 """A time behind this one is not to be believed; JavaScript has all numbers before it."""
-NO_STREAM = (1 << 64) - 1
+NO_STREAM = NO_SIZE = (1 << 64) - 1
 _FIXED = layout.CALL.itemsize // 8
 _OBJECT_WORDS, _OUTPUT_WORDS = 3, 2
 _KINDS = frozenset({Kind.FUNCTION, Kind.KERNEL, Kind.GRAPH_NODE, Kind.DEVICE, Kind.NONE})
@@ -52,10 +52,11 @@ CALL = np.dtype(
         ("ends", "?"),
         ("maybe", "?"),
         ("handle", "<u8"),
+        ("size", "<u8"),
     ]
 )
 """``entered`` and ``returned`` are ticks. ``kind`` and ``handle``: of what it makes, or ``ends``; ``maybe``: it hands out what can be there
-already."""
+already. ``size``: bytes of the memory that it makes, or ``NO_SIZE``."""
 
 
 class Place(NamedTuple):
@@ -67,13 +68,16 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lives:
-    """Objects, by the time at which they were made. ``ended_ns``: -1 if they lived at the end; ``made``: index of the call."""
+    """Objects, by the time at which they were made. ``ended_ns``: -1 if they lived at the end; ``made``: index of the call;
+    ``ended``: of the one that ended it, -1 if none of its own did; ``size``: bytes of memory, or ``NO_SIZE``."""
 
     kind: Array
     handle: Array
     made: Array
     made_ns: Array
     ended_ns: Array
+    ended: Array
+    size: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +119,9 @@ class _Known:
     entry_points: EntryPoints
     kind: Array = field(init=False)
     parameter: Array = field(init=False)
+    size: Array = field(init=False)
+    """The parameter that says how many bytes, and -1 for none."""
+    unit: Array = field(init=False)
     ends: Array = field(init=False)
     written: Array = field(init=False)
     maybe: Array = field(init=False)
@@ -122,6 +129,7 @@ class _Known:
     def __post_init__(self) -> None:
         size = len(self.entry_points.makes)
         self.kind, self.parameter = np.zeros(size, np.uint16), np.zeros(size, np.int64)
+        self.size, self.unit = np.full(size, -1, np.int64), np.ones(size, np.uint64)
         self.ends, self.written, self.maybe = (np.zeros(size, bool) for _ in range(3))
         for number in range(size):
             entry_point = self.entry_points[number]
@@ -137,6 +145,8 @@ class _Known:
             self.kind[number], self.parameter[number] = role.kind, entry_point.index[role.parameter]
             self.ends[number], self.maybe[number] = role.verb in ENDS, hands_out
             self.written[number] = role.verb in MAKES or hands_out
+            if role.size and role.verb not in ENDS:
+                self.size[number], self.unit[number] = entry_point.index[role.size], role.element
             return
 
 
@@ -220,6 +230,9 @@ def _rows(batch: Batch, known: _Known) -> Array:
     rows["handle"][named] = batch.words(named, _FIXED + known.parameter[number][named])
     rows["kind"][named] = known.kind[number][named]
     _take_outputs(batch, rows, np.flatnonzero(changes & known.written[number]), known, number)
+    sized = np.flatnonzero(changes & (known.size[number] >= 0) & (known.size[number] < calls["arguments"]))
+    rows["size"] = NO_SIZE
+    rows["size"][sized] = batch.words(sized, _FIXED + known.size[number][sized]) * known.unit[number][sized]
     return rows
 
 
@@ -268,11 +281,13 @@ def _lives(rows: Array, entered_ns: Array, returned_ns: Array, model: Model | No
     index, ends, at_ns, kind, handle = (column[kept] for column in (index, ends, at_ns, kind, handle))
     same = np.append((kind[1:] == kind[:-1]) & (handle[1:] == handle[:-1]), False)
     until = np.where(same, np.append(at_ns[1:], 0), -1) if len(at_ns) else at_ns
+    ending = np.where(same & np.append(ends[1:], False), np.append(index[1:], -1), -1) if len(index) else index
     made = np.flatnonzero(~ends)
     made = made[np.argsort(at_ns[made], kind="stable")]
     ended_ns = until[made].astype(np.int64)
     _ask(model, kind[made], handle[made], ended_ns)
-    return Lives(kind[made], handle[made], index[made], at_ns[made], ended_ns)
+    calls = index[made]
+    return Lives(kind[made], handle[made], calls, at_ns[made], ended_ns, ending[made], rows["size"][calls])
 
 
 def _ask(model: Model | None, kind: Array, handle: Array, ended_ns: Array) -> None:
