@@ -18,7 +18,20 @@ from typing import NoReturn, Protocol, cast
 from cuvet import CuvetError, __version__
 from cuvet.printable import escaped_for_encoding, printable
 
-COMMANDS = ("run", "analyze", "report", "who", "check", "lsp", "inspect", "doctor", "rules", "explain", "completion")
+COMMANDS = (
+    "run",
+    "analyze",
+    "report",
+    "export",
+    "who",
+    "check",
+    "lsp",
+    "inspect",
+    "doctor",
+    "rules",
+    "explain",
+    "completion",
+)
 
 DESCRIPTION = (
     "The validation layer for CUDA: names the object behind a failing call, and where it was created and destroyed."
