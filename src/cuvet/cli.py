@@ -23,6 +23,7 @@ COMMANDS = (
     "analyze",
     "report",
     "export",
+    "live",
     "who",
     "check",
     "lsp",

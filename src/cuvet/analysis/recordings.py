@@ -76,7 +76,7 @@ class Analysis:
         models = (process.model_at_fork_of(recording.pid) for process in reversed(self._processes.values()))
         return next((model for model in models if model is not None), None)
 
-    def _in_order(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         """By process and time, whether they were found while the program ran or afterwards."""
         order = {process.recording.pid: index for index, process in enumerate(self.processes())}
         return tuple(
@@ -87,7 +87,7 @@ class Analysis:
         """In order, with what GPU core dumps have of them, and what the driver and cuDNN logged about their calls."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
-        dumped = core_dumps.attach(self.directory, self._in_order(), processes)
+        dumped = core_dumps.attach(self.directory, self.findings(), processes)
         findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
         return cudnn_log.attach(self.directory, findings, of_cudnn)

@@ -118,14 +118,14 @@ class Live:
             self._color = None
 
     def _look_for_drivers(self, recorded: set[int]) -> None:
-        for pid in _tree(self._pid):
+        for pid in tree_of(self._pid):
             if pid not in recorded and pid not in self.past_shim:
                 path = real_driver_in(pid)
                 if path:
                     self.past_shim[pid] = path
 
 
-def _tree(pid: int) -> list[int]:
+def tree_of(pid: int) -> list[int]:
     """A process and its descendants, as far as they are visible."""
     found = [pid]
     for each in found:

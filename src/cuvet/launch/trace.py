@@ -56,6 +56,11 @@ def made_here(directory: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and own and directory.resolve().parent == _home().resolve()
 
 
+def all_directories() -> list[Path]:
+    """Of the recordings that no ``--trace`` gave another place."""
+    return [file.parent for file in _home().glob("*/meta.json")]
+
+
 def size_of_all() -> int:
     """Bytes on disk of the recordings that no ``--trace`` gave another place."""
     return sum(map(bytes_on_disk, chain(_home().glob("*/*.cuvet"), _home().glob("*/*/*.cuvet"))))

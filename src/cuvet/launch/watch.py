@@ -1,0 +1,194 @@
+"""Follows a recording of this user while its program runs, and shows it on a terminal. The recording is only read."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import time
+import tty
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from cuvet import CuvetError
+from cuvet.analysis import Analysis, read_meta
+from cuvet.analysis.now import now
+from cuvet.launch import trace
+from cuvet.launch.live import environment_of, tree_of
+from cuvet.recording import Recording, RecordingError
+from cuvet.reports import live, terminal
+from cuvet.reports.ignored import is_ignored
+from cuvet.reports.live import Moment, View
+
+_REFRESH_S = 1.0
+_LEAST_PAUSE_S = 0.2
+_NICENESS = 10
+_KEYS = {
+    b"\x1b[A": "up",
+    b"\x1b[B": "down",
+    b"\x1bOA": "up",
+    b"\x1bOB": "down",
+    b"\r": "enter",
+    b"\n": "enter",
+    b"\x1b": "escape",
+}
+"""What a terminal sends for keys that are no letters: ECMA-48 cursor keys, also in application mode."""
+
+
+def directory_of(what: str | None) -> Path:
+    """Of a directory or a process; for None of the recorded process of this user that began last and lives. CuvetError if there is none."""
+    if what is None:
+        return _newest()
+    if not what.isdecimal() or Path(what).is_dir():
+        return Path(what)
+    for process in tree_of(int(what)):
+        directory = _directory_of(process)
+        if directory is not None and any(_is_own(file) for file in directory.glob(f"{process}-*.cuvet")):
+            return directory
+    raise CuvetError(f"process {what} is not one of yours that `cuvet run` records and that has called CUDA")
+
+
+def _newest() -> Path:
+    directories = {*trace.all_directories(), *filter(None, map(_directory_of, _own_processes()))}
+    files = [file for directory in directories for file in directory.glob("*.cuvet") if _is_own(file)]
+    for file in sorted(files, key=_start, reverse=True):
+        with suppress(RecordingError):
+            if Recording(file).is_running:
+                return file.parent
+    raise CuvetError(
+        "no program of yours that `cuvet run` records has called CUDA and still runs: name a directory or a process"
+    )
+
+
+def _start(file: Path) -> int:
+    start = file.stem.rpartition("-")[2]
+    return int(start) if start.isdecimal() else 0
+
+
+def _is_own(file: Path) -> bool:
+    """What others put into a directory is not looked at."""
+    try:
+        return file.lstat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _own_processes() -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdecimal() and entry.stat().st_uid == os.getuid():
+                yield int(entry.name)
+
+
+def _directory_of(process: int) -> Path | None:
+    """Where the process was told to write its recording."""
+    directory = environment_of(process).get("CUVET_TRACE")
+    return Path(directory) if directory else None
+
+
+def moments(directory: Path, clock: Callable[[], float] = time.monotonic) -> Iterator[Moment]:
+    """How it is whenever the next one is asked for. CuvetError if there is no recording."""
+    meta = read_meta(directory)
+    analysis = Analysis(directory, ignored=is_ignored)
+    calls, at = None, 0.0
+    entered: dict[tuple[int, int], tuple[int, float]] = {}
+    analysis.advance(running=True)  # the newest calls of a poll are delivered with the next one
+    while True:
+        analysis.advance(running=bool(analysis.still_running()))
+        found, seconds = now(analysis), clock()
+        within = {(each.process, each.thread): each.number for each in found.threads if each.call is not None}
+        entered = {
+            key: entered[key] if key in entered and entered[key][0] == number else (number, seconds)
+            for key, number in within.items()
+        }
+        since = {key: seconds - began for key, (_, began) in entered.items()}
+        rate = (found.calls - calls) / (seconds - at) if calls is not None and seconds > at else None
+        yield Moment(meta.program, found, rate, since)
+        calls, at = found.calls, seconds
+        with suppress(CuvetError):  # it was deleted: what was read stays
+            meta = read_meta(directory)
+
+
+def is_interactive() -> bool:
+    """Whether there is a terminal for the page and for its keys."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
+
+
+def print_once(directory: Path) -> None:
+    """What is there now, on stdout."""
+    console = terminal.console(sys.stdout)
+    for text in live.lines(next(moments(directory))):
+        console.print(text, soft_wrap=True)
+
+
+def show(directory: Path) -> None:
+    """The page, until somebody quits."""
+    program = read_meta(directory).program  # a mistake is told before the page is there
+    looked = moments(directory)
+    latest: deque[Moment | BaseException] = deque([Moment(program)], maxlen=1)
+    stop = threading.Event()
+    look = partial(copy_context().run, _look)  # with what `only_below` says of sources
+    threading.Thread(target=look, args=(looked, latest, stop), daemon=True).start()
+    console = terminal.console(sys.stdout)
+    descriptor, view = sys.stdin.fileno(), View()
+    with _one_key_at_a_time(descriptor), console.screen() as screen:
+        while not stop.is_set():
+            moment = latest[0]
+            if isinstance(moment, BaseException):
+                raise moment
+            screen.update(*live.page(moment, view, console, *console.size))
+            for key in _keys(descriptor):
+                if key == "q":
+                    stop.set()
+                bottom = live.bottom(moment, view, console, *console.size)
+                view = live.pressed(view, key, moment, bottom)
+
+
+def _look(looked: Iterator[Moment], latest: deque[Moment | BaseException], stop: threading.Event) -> None:
+    """By another thread, so that keys do not wait for it. It leaves the cores to the program."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+    try:
+        while not stop.is_set():
+            began = time.monotonic()
+            latest.append(next(looked))
+            stop.wait(max(_LEAST_PAUSE_S, _REFRESH_S - (time.monotonic() - began)))
+    except BaseException as error:
+        latest.append(error)
+
+
+@contextmanager
+def _one_key_at_a_time(descriptor: int) -> Iterator[None]:
+    """The terminal gives each key at once, and is as before at the end, also if somebody ends cuvet."""
+    before = termios.tcgetattr(descriptor)
+    handler = signal.signal(signal.SIGTERM, _end)
+    try:
+        tty.setcbreak(descriptor)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _end(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _keys(descriptor: int) -> Iterator[str]:
+    """The keys of up to a second; ``q`` if nobody can press any more."""
+    if not select.select([descriptor], [], [], _REFRESH_S)[0]:
+        return
+    data = os.read(descriptor, 64)
+    if not data:
+        yield "q"
+    while data:
+        sent = next((each for each in _KEYS if data.startswith(each)), data[:1])
+        data = data[len(sent) :]
+        yield _KEYS.get(sent) or sent.decode("ascii", "replace")
