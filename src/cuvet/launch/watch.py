@@ -20,10 +20,11 @@ from typing import NoReturn
 
 from cuvet import CuvetError
 from cuvet.analysis import Analysis, read_meta
-from cuvet.analysis.now import now
+from cuvet.analysis.now import Now, now
 from cuvet.launch import trace
 from cuvet.launch.live import environment_of, tree_of
 from cuvet.recording import Recording, RecordingError
+from cuvet.recording.reader import KEPT_SUFFIX
 from cuvet.reports import live, terminal
 from cuvet.reports.ignored import is_ignored
 from cuvet.reports.live import Moment, View
@@ -97,13 +98,10 @@ def _directory_of(process: int) -> Path | None:
 def moments(directory: Path, clock: Callable[[], float] = time.monotonic) -> Iterator[Moment]:
     """How it is whenever the next one is asked for. CuvetError if there is no recording."""
     meta = read_meta(directory)
-    analysis = Analysis(directory, ignored=is_ignored)
     calls, at = None, 0.0
     entered: dict[tuple[int, int], tuple[int, float]] = {}
-    analysis.advance(running=True)  # the newest calls of a poll are delivered with the next one
-    while True:
-        analysis.advance(running=bool(analysis.still_running()))
-        found, seconds = now(analysis), clock()
+    for found in _looks(directory):
+        seconds = clock()
         within = {(each.process, each.thread): each.number for each in found.threads if each.call is not None}
         entered = {
             key: entered[key] if key in entered and entered[key][0] == number else (number, seconds)
@@ -115,6 +113,27 @@ def moments(directory: Path, clock: Callable[[], float] = time.monotonic) -> Ite
         calls, at = found.calls, seconds
         with suppress(CuvetError):  # it was deleted: what was read stays
             meta = read_meta(directory)
+
+
+def _looks(directory: Path) -> Iterator[Now]:
+    """What is read each time. It begins anew where a recording was shortened (``--bound``): what was not read yet may not be there now."""
+    analysis, kept = None, _kept(directory)
+    while True:
+        if analysis is None or _kept(directory) != kept:
+            kept, analysis = _kept(directory), Analysis(directory, ignored=is_ignored)
+            analysis.advance(running=True)  # the newest calls of a poll are delivered with the next one
+        analysis.advance(running=bool(analysis.still_running()))
+        if _kept(directory) == kept:
+            yield now(analysis)
+
+
+def _kept(directory: Path) -> frozenset[int]:
+    """The files beside recordings that were shortened."""
+    found = set()
+    for file in directory.glob(f"*{KEPT_SUFFIX}"):
+        with suppress(OSError):
+            found.add(file.stat().st_ino)
+    return frozenset(found)
 
 
 def is_interactive() -> bool:
