@@ -11,10 +11,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cuvet.catalog import Kind
 from cuvet.cli import main
+from cuvet.findings import Rank
+from cuvet.meta import Meta
 from cuvet.reports.tables import TABLES, rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
@@ -197,6 +200,30 @@ def test_two_recordings_stand_in_one_database(tmp_path: Path) -> None:
         assert opened.execute("SELECT count(*), count(DISTINCT process_id) FROM calls").fetchone() == (14, 2)
         assert opened.execute("SELECT count(*) FROM recordings").fetchone() == (2,)
         assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_ranks_and_processes_of_one_number_are_told_apart(tmp_path: Path) -> None:
+    """As of containers, each of which has a process 1000."""
+    several = [recorded(tmp_path / str(rank)) for rank in range(2)]
+    for rank, directory in enumerate(several):
+        meta = Meta(argv=("a.out",), host=f"host-{rank}", rank=Rank(rank=rank, size=2))
+        (directory / "meta.json").write_bytes(msgspec.json.encode(meta))
+    database = tmp_path / "calls.db"
+    assert main(["export", "--sqlite", str(database), *map(str, several)]) == 0
+    with closing(sqlite3.connect(database)) as opened:
+        found = opened.execute("SELECT host, rank, world_size FROM processes JOIN recordings USING (recording_id)")
+        assert found.fetchall() == [("host-0", 0, 2), ("host-1", 1, 2)]
+        assert opened.execute("SELECT process_id, peak_bytes FROM memory").fetchall() == [(1, 4096), (2, 4096)]
+
+
+def test_a_program_without_cuda_is_one_recording(tmp_path: Path) -> None:
+    (tmp_path / "rec").mkdir()
+    (tmp_path / "rec/meta.json").write_bytes(msgspec.json.encode(Meta(argv=("a.out",), exit_code=3)))
+    database = tmp_path / "calls.db"
+    assert main(["export", "--sqlite", str(database), str(tmp_path / "rec")]) == 0
+    with closing(sqlite3.connect(database)) as opened:
+        assert opened.execute("SELECT arguments, exit_code FROM recordings").fetchall() == [('["a.out"]', 3)]
+        assert opened.execute("SELECT count(*) FROM calls").fetchone() == (0,)
 
 
 def test_batches_of_any_size_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """``cuvet export``: recordings as tables, for SQL and data frames."""
 
 import argparse
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,8 +48,10 @@ def run(args: argparse.Namespace) -> int:
     def keep(process: ProcessAnalysis) -> None:
         recording = process.recording
         directory, made = recording.path.parent, dict(recording.calls_of_thread)
-        metas[directory] = read_meta(directory)
-        recorded.append(tables.Recorded(directory, process.history(), recording.calls_made, made))
+        rank = metas[directory].rank_of(recording.pid)
+        recorded.append(
+            tables.Recorded(directory, process.history(), process.memory(), rank, recording.calls_made, made)
+        )
 
     with ExitStack() as opened:
         writers = [
@@ -56,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
             for module, path in ((sqlite, args.sqlite), (parquet, args.parquet))
             if path is not None
         ]
-        with shown(args.directories):
-            report = analyze(args.directories, leaks=args.leaks, memory=True, then=keep)
+        directories = list({os.path.realpath(each): each for each in args.directories}.values())
+        metas.update((each, read_meta(each)) for each in directories)
+        with shown(directories):
+            report = analyze(directories, leaks=args.leaks, then=keep)
         for batch in tables.batches(report, recorded, metas):
             for write in writers:
                 write(batch)

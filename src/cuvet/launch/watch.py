@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -154,8 +153,8 @@ def show(directory: Path) -> None:
     looked = moments(directory)
     latest: deque[Moment | BaseException] = deque([Moment(program)], maxlen=1)
     stop = threading.Event()
-    look = partial(copy_context().run, _look)  # with what `only_below` says of sources
-    threading.Thread(target=look, args=(looked, latest, stop), daemon=True).start()
+    context = copy_context()  # with what `only_below` says of sources
+    threading.Thread(target=lambda: context.run(_look, looked, latest, stop), daemon=True).start()
     console = terminal.console(sys.stdout)
     descriptor, view = sys.stdin.fileno(), View()
     with _one_key_at_a_time(descriptor), console.screen() as screen:

@@ -14,7 +14,7 @@ import numpy as np
 from cuvet import __version__
 from cuvet.analysis.history import NO_SIZE, NO_STREAM, History, Lives
 from cuvet.catalog import Kind
-from cuvet.findings import Finding, Frame, MemoryUse, ObjectReport, Report, Site
+from cuvet.findings import Finding, Frame, MemoryUse, ObjectReport, Rank, Report, Site
 from cuvet.meta import Meta
 from cuvet.printable import printable, valid
 from cuvet.recording import layout
@@ -32,10 +32,12 @@ Batch = tuple[str, list[Values]]
 
 
 class Recorded(NamedTuple):
-    """A process: the directory of its recording, what it did, and how many calls it and each of its threads made."""
+    """A process: the directory of its recording, what it did and held, its rank, and how many calls it and each of its threads made."""
 
     directory: Path
     history: History
+    memory: tuple[MemoryUse, ...]
+    rank: Rank | None
     calls_made: int
     calls_of_thread: dict[int, int]
 
@@ -123,7 +125,7 @@ def batches(report: Report, recorded: Sequence[Recorded], metas: dict[Path, Meta
         yield from _calls(process, stacks)
         yield from _objects(process)
     yield from _findings(report, processes, stacks)
-    yield from _memory(report.memory or (), processes, stacks)
+    yield from _memory(processes, stacks)
     left_out = (sentence for each in recorded for sentence in each.history.left_out)
     yield from _batched("notes", enumerate((*report.not_checked, *left_out), 1))
 
@@ -159,14 +161,15 @@ def _numbered(recorded: Sequence[Recorded]) -> list[_Process]:
 
 def _recording(number: int, directory: Path, meta: Meta) -> Values:
     argv = json.dumps(meta.argv) if meta.argv else None
-    return number, valid(directory), argv, meta.device, meta.driver, meta.pid or None, meta.exit_code, meta.signal
+    return (number, valid(directory), argv, meta.device, meta.driver, meta.pid or None, meta.exit_code, meta.signal,
+            meta.host or None)  # fmt: skip
 
 
 def _process(process: _Process, recordings: dict[Path, int]) -> Values:
-    directory, history, calls_made, _ = process.recorded
+    recorded, history, rank = process.recorded, process.recorded.history, process.recorded.rank
     stored = len(history.thread)
-    return (process.id, recordings[directory], history.process, history.executable or None, history.start_ns, history.end_ns,
-            max(calls_made, stored), stored)  # fmt: skip
+    return (process.id, recordings[recorded.directory], history.process, history.executable or None, history.start_ns, history.end_ns,
+            max(recorded.calls_made, stored), stored, *((rank.rank, rank.size) if rank is not None else (None, None)))  # fmt: skip
 
 
 def _threads(process: _Process) -> Iterator[Values]:
@@ -332,20 +335,19 @@ def _finding_object(
     )
 
 
-def _memory(uses: Sequence[MemoryUse], processes: Sequence[_Process], stacks: _Stacks) -> Iterator[Batch]:
-    ids = {each.recorded.history.process: each.id for each in reversed(processes)}
+def _memory(processes: Sequence[_Process], stacks: _Stacks) -> Iterator[Batch]:
+    uses = [(each.id, use) for each in processes for use in each.recorded.memory]
     yield from _batched(
         "memory",
         (
-            (number, ids.get(use.process), use.memory, use.device, use.capacity, use.bytes, use.count, use.peak_bytes,
-             use.peak_count, use.peak_ns)
-            for number, use in enumerate(uses, 1)
+            (number, process, use.memory, use.device, use.capacity, use.bytes, use.count, use.peak_bytes, use.peak_count, use.peak_ns)
+            for number, (process, use) in enumerate(uses, 1)
         ),
     )  # fmt: skip
     places = [
         (number, position, place.site.api, place.library, stacks.id_of(place.site.frames), place.bytes, place.count,
          place.peak_bytes, place.peak_count)
-        for number, use in enumerate(uses, 1)
+        for number, (_, use) in enumerate(uses, 1)
         for position, place in enumerate(use.places)
     ]  # fmt: skip
     yield from stacks.new()

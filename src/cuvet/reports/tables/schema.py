@@ -44,8 +44,11 @@ def _column(word: str) -> Column:
 
 TABLES = (
     _table("meta", "key:text value:text"),
-    _table("recordings", "recording_id directory:text arguments:text device:text driver:text pid exit_code signal"),
-    _table("processes", "process_id recording_id:recordings pid executable:text start_unix_ns end_ns calls_made calls_stored"),
+    _table("recordings", "recording_id directory:text arguments:text device:text driver:text pid exit_code signal host:text"),
+    _table(
+        "processes",
+        "process_id recording_id:recordings pid executable:text start_unix_ns end_ns calls_made calls_stored rank world_size",
+    ),
     _table("threads", "process_id:processes thread name:text calls_made", key=2),
     _table("stacks", "stack_id frame_count"),
     _table("frames", "stack_id:stacks depth function:text file:text line module:text language:text", key=2),
