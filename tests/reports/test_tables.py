@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -310,6 +311,22 @@ def test_what_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert main(["export", "--sqlite", str(database), "--force", str(tmp_path / "none")]) == 2
     assert database.read_text() == "mine"
     assert [file.name for file in tmp_path.iterdir()] == ["calls.db"]
+
+
+@pytest.mark.parametrize("option", ["--sqlite", "--parquet"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(option: str, tmp_path: Path) -> None:
+    if option == "--parquet":
+        pytest.importorskip("pyarrow")
+    recorded(tmp_path / "rec")
+    limited = (
+        "import resource, sys; from cuvet.cli import main; from cuvet.analysis import analyze; import sqlite3;"
+        " resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)); sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", limited, "export", option, str(tmp_path / "out"), str(tmp_path / "rec")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"cuvet: cannot write [^\n]*\n", done.stderr)
+    assert [file.name for file in tmp_path.iterdir()] == ["rec"]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,10 @@ def writer(folder: Path, *, force: bool) -> Iterator[Callable[[Batch], None]]:
             name, columns = batch
             schema = schemas[name]
             arrays = [pyarrow.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
-            files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            try:
+                files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            except OSError as error:
+                raise CuvetError(f"cannot write {folder}: {error.strerror or error}") from None
 
         yield write
 
