@@ -35,10 +35,7 @@ def writer(folder: Path, *, force: bool) -> Iterator[Callable[[Batch], None]]:
             name, columns = batch
             schema = schemas[name]
             arrays = [pyarrow.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
-            try:
-                files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
-            except OSError as error:
-                raise CuvetError(f"cannot write {folder}: {error.strerror or error}") from None
+            files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
         yield write
 
@@ -59,9 +56,11 @@ def _folder(folder: Path, *, force: bool) -> Iterator[None]:
         raise CuvetError(f"cannot make {folder}: {error.strerror}") from None
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             folder.rmdir()
+        if isinstance(error, OSError) and error.filename is None:  # of write(2): the disk is full
+            raise CuvetError(f"cannot write {folder}: {error.strerror or error}") from None
         raise
 
 
