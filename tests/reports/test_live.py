@@ -223,3 +223,16 @@ def test_a_recording_that_is_shortened_is_read_anew(tmp_path: Path, monkeypatch:
     (tmp_path / "1-1.kept").write_bytes(b"")
     next(looked)
     assert len(made) == 2
+
+
+def test_a_call_is_seen_for_as_long_as_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = seconds()
+    numbers = iter([(5, "cuStreamSynchronize"), (5, "cuStreamSynchronize"), (6, "cuStreamSynchronize"), (6, None)])
+
+    def now(_: object) -> Now:
+        number, call = next(numbers)
+        return Now(threads=(ThreadNow(10, 11, "main", call, number),))
+
+    monkeypatch.setattr(watch, "now", now)
+    looked = watch.moments(recorded(tmp_path), lambda: next(clock))
+    assert [next(looked).since for _ in range(4)] == [{(10, 11): 0}, {(10, 11): 2}, {(10, 11): 0}, {}]

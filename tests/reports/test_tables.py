@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from cuvet.analysis import ProcessAnalysis, analyze
 from cuvet.catalog import Kind
 from cuvet.cli import main
-from cuvet.findings import Rank
+from cuvet.findings import EarlierCall, Finding, Rank
 from cuvet.meta import Meta
 from cuvet.reports.tables import TABLES, rows
 
@@ -108,6 +109,74 @@ def test_work_on_a_handle_that_is_made_again_refers_to_the_new_stream(tmp_path: 
             " WHERE entry_point = 'cuMemsetD8Async' ORDER BY number"
         ).fetchall()
     assert found == [(4, 70), (6, 70), (8, 150), (9, None)]
+
+
+def exported(tmp_path: Path, *records: bytes) -> sqlite3.Connection:
+    """The database of that recording with more calls."""
+    database = tmp_path / "calls.db"
+    assert main(["export", "--sqlite", str(database), str(recorded(tmp_path / "rec", *records))]) == 0
+    return sqlite3.connect(database)
+
+
+def test_work_on_a_stream_that_was_never_made_refers_to_none(tmp_path: Path) -> None:
+    unknown = w.call(
+        "cuMemsetD8Async", [ADDRESS, 0, 8, STREAM + 1], number=7, entered=140, context=CONTEXT, flags=w.WORK,
+        objects=[(0, Kind.MEMORY, 3, 1, ADDRESS, CONTEXT)],
+    )  # fmt: skip
+    with closing(exported(tmp_path, unknown)) as opened:
+        assert opened.execute("SELECT stream_object_id FROM calls WHERE number = 7").fetchall() == [(None,)]
+
+
+def test_a_call_that_did_not_return_has_no_status_and_no_duration(tmp_path: Path) -> None:
+    pending = w.call("cuCtxSynchronize", number=7, entered=140, context=CONTEXT, status=w.PENDING)
+    with closing(exported(tmp_path, pending)) as opened:
+        assert opened.execute("SELECT status, duration_ns FROM calls WHERE number = 7").fetchall() == [(None, None)]
+
+
+def made(tmp_path: Path, change: Callable[[Finding], Finding]) -> dict[str, list[tuple[Any, ...]]]:
+    """The tables of a report whose finding was changed: rows by table."""
+    recording, found = recorded(tmp_path / "rec"), []
+
+    def keep(process: ProcessAnalysis) -> None:
+        found.append(rows.Recorded(recording, process.history(), (), None, 0, {}))
+
+    report = analyze([recording], then=keep)
+    report = msgspec.structs.replace(report, findings=tuple(map(change, report.findings)))
+    tables: dict[str, list[tuple[Any, ...]]] = {}
+    for name, columns in rows.batches(report, found, {recording: Meta()}):
+        tables.setdefault(name, []).extend(zip(*columns, strict=True))
+    return tables
+
+
+def column(tables: dict[str, list[tuple[Any, ...]]], table: str, name: str) -> list[Any]:
+    (known,) = (each for each in TABLES if each.name == table)
+    at = [each.name for each in known.columns].index(name)
+    return [row[at] for row in tables[table]]
+
+
+def test_a_finding_about_what_is_no_call_refers_to_none(tmp_path: Path) -> None:
+    read = made(tmp_path / "one", lambda finding: msgspec.structs.replace(finding, host="read"))
+    called = made(tmp_path / "two", lambda finding: finding)
+    assert column(read, "findings", "call_id") == [None]
+    assert column(called, "findings", "call_id") == [7]
+
+
+def test_what_follows_from_a_finding_refers_to_it(tmp_path: Path) -> None:
+    tables = made(tmp_path, lambda finding: msgspec.structs.replace(finding, consequences=(finding, finding)))
+    assert column(tables, "findings", "finding_id") == [1, 2, 3]
+    assert column(tables, "findings", "caused_by_finding_id") == [None, 1, 1]
+    assert column(tables, "finding_objects", "finding_id") == [1, 2, 3]
+
+
+def test_the_other_side_of_a_finding_refers_to_its_call(tmp_path: Path) -> None:
+    def change(finding: Finding) -> Finding:
+        site = finding.objects[0].created
+        assert site is not None
+        return msgspec.structs.replace(finding, earlier=(EarlierCall(text="made it", site=site),))
+
+    tables = made(tmp_path, change)
+    assert [row[:3] for row in tables["finding_calls"]] == [(1, 0, "made it")]
+    assert column(tables, "finding_calls", "call_id") == [4]
 
 
 def test_a_finding_refers_to_its_call_its_object_and_their_stacks(ask: Question) -> None:
@@ -215,6 +284,20 @@ def test_ranks_and_processes_of_one_number_are_told_apart(tmp_path: Path) -> Non
         found = opened.execute("SELECT host, rank, world_size FROM processes JOIN recordings USING (recording_id)")
         assert found.fetchall() == [("host-0", 0, 2), ("host-1", 1, 2)]
         assert opened.execute("SELECT process_id, peak_bytes FROM memory").fetchall() == [(1, 4096), (2, 4096)]
+
+
+def test_a_finding_belongs_to_the_process_of_its_number_that_made_its_call(tmp_path: Path) -> None:
+    first = recorded(tmp_path / "first")
+    silent = w.call("cuInit", [0], number=1, entered=1, context=0) + w.call(
+        "cuInit", [0], number=6, entered=9, context=0
+    )
+    (tmp_path / "silent").mkdir()
+    w.write(tmp_path / "silent", [w.chunk(silent)], executable="a.out")
+    database = tmp_path / "calls.db"
+    assert main(["export", "--sqlite", str(database), str(tmp_path / "silent"), str(first)]) == 0
+    with closing(sqlite3.connect(database)) as opened:
+        found = opened.execute("SELECT findings.process_id, calls.entry_point FROM findings JOIN calls USING (call_id)")
+        assert found.fetchall() == [(2, "cuMemsetD8Async")]
 
 
 def test_a_program_without_cuda_is_one_recording(tmp_path: Path) -> None:
