@@ -1,16 +1,20 @@
 """``cuvet analyze``: makes the report again from recordings."""
 
 import argparse
+import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from cuvet import CuvetError, arguments, reports
 from cuvet.numeric import import_numpy
+from cuvet.printable import printable
 from cuvet.reports import verdict
 
 NAME = "analyze"
 HELP = "Make the report again from recordings of `cuvet run`, made here or elsewhere."
 EPILOG = """examples:
+  cuvet analyze                                 the newest recording in ~/.local/state/cuvet; after `cuvet env`, that of the shell
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
   cuvet analyze --source-root ~/src/project DIR
@@ -24,7 +28,13 @@ exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--erro
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="*",
+        type=arguments.path,
+        help="directory of a recording (default: the newest one, or that of this shell if `cuvet env` was used)",
+    )
     add_source_root(parser)
     reports.add_choice(parser)
     verdict.add_arguments(parser)
@@ -51,16 +61,36 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.reports import choice
 
     chosen = choice.of(args)
+    args.directories = args.directories or [_newest()]
     with sources(args):
         with shown(args.directories):
             report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
         report = chosen.of(report)
         reports.write(reports.of_run(report, verbose=args.verbose), args)
+    _tell_of_unsupported(args.directories)
     if args.write_suppressions:
         from cuvet.reports import suppressions
 
         suppressions.write(args.write_suppressions, report.findings)
     return verdict.exit_code(args, report) or 0
+
+
+def _newest() -> Path:
+    """The recording that is meant where none is named, which is said on stderr."""
+    from cuvet.launch import trace
+
+    of_shell = os.environ.get("CUVET_TRACE")
+    directory = Path(of_shell) if of_shell else trace.newest()
+    print(f"cuvet: the recording is {printable(str(directory))}", file=sys.stderr)
+    return directory
+
+
+def _tell_of_unsupported(directories: list[Path]) -> None:
+    """Why nothing of a program was recorded that cannot work on the emulated device."""
+    from cuvet.launch import unsupported
+
+    for sentence in dict.fromkeys(filter(None, map(unsupported.sentence, directories))):
+        print(f"cuvet: {printable(sentence)}", file=sys.stderr)
 
 
 def sources(args: argparse.Namespace) -> AbstractContextManager[None]:

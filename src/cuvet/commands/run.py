@@ -53,12 +53,7 @@ a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] -- PROGRAM ARGS…"
-    parser.add_argument(
-        "--device",
-        choices=("auto", "real", "emulated"),
-        default="auto",
-        help="the real GPU, the emulated device, or the emulated one if there is no GPU (default: auto)",
-    )
+    add_device(parser)
     parser.add_argument(
         "--devices",
         metavar="N",
@@ -71,6 +66,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_device_memory,
         help="memory of each GPU of the emulated device, for example 8GiB (default: half of what this host has available)",
     )
+    add_recorded(parser)
+    parser.add_argument(
+        "--bound",
+        metavar="SIZE",
+        type=_bound,
+        default=DEFAULT_BOUND,
+        help="how much of the disk the recording of a process may take before calls that have no more consequences are left "
+        "out of it, the oldest first, for example 1GiB; off: none are (default: 256MiB)",
+    )
+    parser.add_argument(
+        "--no-arguments",
+        action="store_true",
+        help="keep the program's arguments (for example a password) out of the recording and all reports",
+    )
+    reports.add_choice(parser)
+    verdict.add_arguments(parser)
+    parser.add_argument(
+        "--emulate-crashes",
+        action="store_true",
+        help="raise the signal on the emulated device where hardware dies of one",
+    )
+    parser.add_argument(
+        "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
+    )
+    reports.add_arguments(parser, NAME)
+    reports.add_contents(parser)
+    parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="the program, after --")
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        choices=("auto", "real", "emulated"),
+        default="auto",
+        help="the real GPU, the emulated device, or the emulated one if there is no GPU (default: auto)",
+    )
+
+
+def add_recorded(parser: argparse.ArgumentParser) -> None:
+    """Options about what is recorded, what the shim does with calls, and where the recording is kept."""
     parser.add_argument(
         "--record",
         choices=("lifecycle", "full"),
@@ -129,36 +164,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.path,
         help="keep the recording in DIR, new or empty (default: a new directory in ~/.local/state/cuvet)",
     )
-    parser.add_argument(
-        "--bound",
-        metavar="SIZE",
-        type=_bound,
-        default=DEFAULT_BOUND,
-        help="how much of the disk the recording of a process may take before calls that have no more consequences are left "
-        "out of it, the oldest first, for example 1GiB; off: none are (default: 256MiB)",
-    )
-    parser.add_argument(
-        "--no-arguments",
-        action="store_true",
-        help="keep the program's arguments (for example a password) out of the recording and all reports",
-    )
-    reports.add_choice(parser)
-    verdict.add_arguments(parser)
-    parser.add_argument(
-        "--emulate-crashes",
-        action="store_true",
-        help="raise the signal on the emulated device where hardware dies of one",
-    )
-    parser.add_argument(
-        "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
-    )
-    reports.add_arguments(parser, NAME)
-    reports.add_contents(parser)
-    parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="the program, after --")
 
 
 def run(args: argparse.Namespace) -> int:
-    asked = _ask(args)
+    asked = ask_for_gpus(args.device) if args.program else None
     try:
         from cuvet.launch import session
 
@@ -168,9 +177,9 @@ def run(args: argparse.Namespace) -> int:
             asked.kill()  # nothing, if it has answered
 
 
-def _ask(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
+def ask_for_gpus(device: str) -> subprocess.Popen[bytes] | None:
     """A process that asks libcuda for GPUs while all else is imported; None if nobody has to know."""
-    if args.device == "emulated" or not args.program:
+    if device == "emulated":
         return None
     from cuvet.doctor.asking import ask
     from cuvet.launch.environment import users_own

@@ -22,6 +22,8 @@ DRIVER_LOG = "CUDA_LOG_FILE"
 PROTECT = "CUVET_PROTECT"
 PROTECTION = ("refuse", "uses", "trap", "abort")
 """What ``--protect`` does with a call that would kill the program."""
+LISTS = {"LD_PRELOAD": "[ :]", "LD_LIBRARY_PATH": "[;:]"}
+"""Variables that lead to the shim among other entries, and what separates these."""
 _SPLITS_A_LIST = re.compile("[ :;]")
 """What ends a path in LD_PRELOAD or LD_LIBRARY_PATH; nothing escapes it: ld.so(8)."""
 _LONGEST_PLACE = 80
@@ -38,13 +40,21 @@ def require_shim() -> None:
 def users_own(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what an enclosing ``cuvet run`` put there."""
     own = {name: value for name, value in environment.items() if not name.startswith("CUVET_") or name == "CUVET_LIMIT"}
-    for name, separators in (("LD_PRELOAD", "[ :]"), ("LD_LIBRARY_PATH", "[;:]")):
+    for name, separators in LISTS.items():
         kept = [entry for entry in re.split(separators, own.get(name, "")) if entry and not _is_ours(entry)]
         if kept:
             own[name] = ":".join(kept)
         else:
             own.pop(name, None)
     return own
+
+
+def protection(variables: Mapping[str, str]) -> str | None:
+    """What the environment says of ``--protect``."""
+    mode = variables.get(PROTECT)
+    if mode and mode not in PROTECTION:
+        raise CuvetError(f"{PROTECT} is {mode!r}: it must be one of {', '.join(PROTECTION)}")
+    return mode or None
 
 
 def _is_ours(entry: str) -> bool:

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
     if args.write_suppressions:
         args.write_suppressions = names.expanded(args.write_suppressions, "--write-suppressions", os.environ)
     chosen = choice.of(args)
-    args.protect = args.protect or _protection(os.environ)
+    args.protect = args.protect or environment.protection(os.environ)
     environment.require_shim()
     own = environment.users_own(os.environ)
     try:
@@ -67,14 +67,6 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
     except program.CannotStart as error:
         print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return error.code
-
-
-def _protection(variables: Mapping[str, str]) -> str | None:
-    """What the environment says of ``--protect``."""
-    mode = variables.get(environment.PROTECT)
-    if mode and mode not in environment.PROTECTION:
-        raise CuvetError(f"{environment.PROTECT} is {mode!r}: it must be one of {', '.join(environment.PROTECTION)}")
-    return mode or None
 
 
 def _require_writable(output: Path) -> None:

@@ -45,6 +45,21 @@ def _home() -> Path:
     return (Path(state) if state else Path.home() / ".local" / "state") / "cuvet"
 
 
+def newest() -> Path:
+    """The recording in ``~/.local/state/cuvet`` to which a process was added last. CuvetError if there is none."""
+    times = {path.parent: _changed(path.parent) for path in _home().glob("*/meta.json")}
+    if not times:
+        raise CuvetError(f"there is no recording in {_home()}: make one with cuvet run -- PROGRAM, or name one")
+    return max(times, key=lambda path: (times[path], path.name))
+
+
+def _changed(directory: Path) -> int:
+    try:
+        return directory.stat().st_mtime_ns
+    except OSError:  # it was deleted meanwhile
+        return 0
+
+
 def made_here(directory: Path) -> bool:
     """Whether a recording is one that this user's cuvet made: it stands where nobody else can put one. What is written in a
     recording says nothing about it, since that can be copied."""
