@@ -55,6 +55,8 @@ the searches take a sixth of it."""
 UNABLE = 2
 """The exit code of a command that could not do its work: a mistake in its use, or what it needs cannot be read or written."""
 
+CMAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
+
 
 class Command(Protocol):
     NAME: str
@@ -95,6 +97,9 @@ def make_parser(names: Sequence[str] = COMMANDS) -> Parser:
     style = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="cuvet", description=DESCRIPTION, epilog=EPILOG, formatter_class=style, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"cuvet {__version__}")
+    parser.add_argument(
+        "--cmake-dir", action="version", version=CMAKE, help="show the directory of cuvet's CMake package and exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for command in map(load, names):
         child = commands.add_parser(
@@ -112,7 +117,11 @@ def make_parser(names: Sequence[str] = COMMANDS) -> Parser:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     word = next((argument for argument in argv if not argument.startswith("-")), None)
-    if word is not None and argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version", "--"):
+    if (
+        word is not None
+        and argv[0].startswith("-")
+        and argv[0] not in ("-h", "--help", "--version", "--cmake-dir", "--")
+    ):
         raise CuvetError(f"unknown option {argv[0]}; the options of a command follow it (see cuvet -h)")
     if word is not None and word not in COMMANDS:
         raise CuvetError(f"unknown command {word}{suggestion(word, COMMANDS)} (see cuvet -h)")

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -160,6 +161,20 @@ class Cuvet:
         with contextlib.suppress(OSError):  # EIO: the other end is closed
             lines.extend(line.strip() for line in screen)
         return " ".join(lines)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """A directory for PATH with the program ``cuvet`` of this source tree."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    make_script(folder / "cuvet", sys.executable, "-m", "cuvet")
+    return folder
+
+
+def make_script(path: Path, *command: str) -> None:
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    path.chmod(0o755)
 
 
 @pytest.fixture

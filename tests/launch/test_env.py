@@ -21,7 +21,7 @@ import pytest
 from cuvet import CuvetError
 from cuvet.launch import environment, shell, trace
 
-from .conftest import HANGS_S, Cuvet
+from .conftest import HANGS_S, Cuvet, make_script
 
 SHELLS = ("sh", "bash", "zsh", "fish")
 DUMP = "import json, os, sys; print(json.dumps(dict(os.environ)), flush=True)"
@@ -38,14 +38,9 @@ Shell = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def in_shell(cuvet: Cuvet, tmp_path: Path) -> Shell:
+def in_shell(cuvet: Cuvet, scripts: Path) -> Shell:
     """Runs lines in a shell, with BEGIN and END for what the user types."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "cuvet").write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-m", "cuvet"])} "$@"\n')
-    (folder / "cuvet").chmod(0o755)
-    (folder / "dump").write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-I', '-c', DUMP])}\n")
-    (folder / "dump").chmod(0o755)
+    make_script(scripts / "dump", sys.executable, "-I", "-c", DUMP)
 
     def run(name: str, lines: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
         if shutil.which(name) is None:
@@ -55,7 +50,7 @@ def in_shell(cuvet: Cuvet, tmp_path: Path) -> Shell:
             fish = f"cuvet {command} --shell fish | source"
             lines = lines.replace(word, fish if name == "fish" else f'eval "$(cuvet {command})"')
         kept = {each: value for each, value in cuvet.environment.items() if each != "LD_LIBRARY_PATH"}
-        path = f"{folder}:{os.environ['PATH']}"
+        path = f"{scripts}:{os.environ['PATH']}"
         return subprocess.run(
             [name, "-c", lines],
             capture_output=True,
