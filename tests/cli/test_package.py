@@ -49,7 +49,7 @@ def test_the_wheel_holds_the_natives_and_the_data_once(wheel: Path) -> None:
         names = archive.namelist()
     for library in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13"):
         assert names.count(f"cuvet/_native/{library}") == 1
-    assert "cuvet/reports/report.schema.json" in names
+    assert {"cuvet/reports/report.schema.json", "cuvet/cmake/cuvet-config.cmake"} <= set(names)
     assert [name for name in names if name.endswith(".data/data/share/man/man1/cuvet-run.1")]
     assert not [name for name in names if name.startswith(("tests/", "cuvet.libs/"))]
 

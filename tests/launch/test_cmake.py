@@ -147,16 +147,34 @@ def test_a_mistake_is_named(cmake: CMake, tmp_path: Path, lines: str, message: s
     assert message in " ".join(done.stderr.split())
 
 
-def test_it_says_so_where_the_program_is_not_found(cmake: CMake, tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text(HEAD)
-    package = tmp_path / "cuvet/cmake"
-    shutil.copytree(CMAKE, package)
-    (tmp_path / "empty").mkdir()
-    tools = {Path(found).parent for name in ("make", "ninja") if (found := shutil.which(name))}
-    if any((folder / "cuvet").exists() for folder in tools):
-        pytest.skip("cuvet is where make is")
-    path = ":".join(map(str, tools))
-    done = cmake("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-Dcuvet_DIR={package}", path=path)
+@pytest.fixture
+def without_path(cmake: CMake, tmp_path: Path) -> Callable[[Path], subprocess.CompletedProcess[str]]:
+    """Configures a project with the package installed in a directory, where PATH has no cuvet."""
+
+    def configure(packages: Path) -> subprocess.CompletedProcess[str]:
+        tools = {Path(found).parent for name in ("make", "ninja") if (found := shutil.which(name))}
+        if any((folder / "cuvet").exists() for folder in tools):
+            pytest.skip("cuvet is where make is")
+        shutil.copytree(CMAKE, packages / "cuvet/cmake")
+        (tmp_path / "CMakeLists.txt").write_text(HEAD)
+        options = ["-S", tmp_path, "-B", tmp_path / "build", f"-Dcuvet_DIR={packages / 'cuvet/cmake'}"]
+        return cmake("cmake", *options, path=":".join(map(str, tools)))
+
+    return configure
+
+
+def test_the_program_is_found_beside_the_package(
+    without_path: Callable[[Path], subprocess.CompletedProcess[str]], scripts: Path
+) -> None:
+    done = without_path(scripts.parent / "lib/python3.10/site-packages")
+    assert done.returncode == 0, done.stderr
+    assert f"CUVET_EXECUTABLE:FILEPATH={scripts / 'cuvet'}\n" in (scripts.parent / "build/CMakeCache.txt").read_text()
+
+
+def test_it_says_so_where_the_program_is_not_found(
+    without_path: Callable[[Path], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    done = without_path(tmp_path / "elsewhere")
     assert "the program cuvet was not found: set CUVET_EXECUTABLE to its path" in " ".join(done.stderr.split())
 
 
