@@ -62,9 +62,9 @@ def stop(variables: Mapping[str, str]) -> None:
 
 def main() -> int:
     """``SHELL [protects]``: writes the variables, or what is wrong, to stdout, and keeps the device."""
-    from cuvet.doctor.machine import Machine
-    from cuvet.launch import host_memory
-    from cuvet.launch.emulated import emulated_device
+    from cuvet.doctor.machine import Machine  # start: not in the shell's process
+    from cuvet.launch import host_memory  # start: not in the shell's process
+    from cuvet.launch.emulated import emulated_device  # start: not in the shell's process
 
     try:
         ended = _ending_of(int(sys.argv[1]))
