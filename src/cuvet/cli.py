@@ -32,6 +32,7 @@ COMMANDS = (
     "doctor",
     "rules",
     "explain",
+    "jupyter",
     "completion",
 )
 

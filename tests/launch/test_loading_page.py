@@ -34,7 +34,7 @@ def test_its_commands_are_ones() -> None:
     assert len(INLINE) >= 6
     for command in INLINE:
         parse(shlex.split(command.replace("%%", "%")))
-    for command in re.findall(r"^(?:\$ )?(cuvet (?:run|analyze)\b.*)$", PAGE, re.M):
+    for command in re.findall(r"^(?:\$ )?(cuvet (?:run|analyze|jupyter)\b.*)$", PAGE, re.M):
         parse(shlex.split(command)[1:])
     preloads = re.findall(r"^python .*?-m cuvet\.preload (.*)$", PAGE, re.M)
     assert len(preloads) == 3

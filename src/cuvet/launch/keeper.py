@@ -23,12 +23,12 @@ _SOCKET = "keeper"
 """Beside that of the device, in a directory that only this user can enter: who connects ends the device."""
 
 
-def start(shell: int, own: Mapping[str, str], *, protects: bool) -> dict[str, str]:
-    """A device that lives until the process ``shell`` ends, or until ``stop``: the variables that lead to it. ``own``: the environment
+def start(until: int, own: Mapping[str, str], *, protects: bool) -> dict[str, str]:
+    """A device that lives until the process ``until`` ends, or until ``stop``: the variables that lead to it. ``own``: the environment
     without the shim. ``protects``: the shim may not make a call. CuvetError if there can be none."""
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, _SOURCE, str(shell), *(["protects"] if protects else [])],
+            [sys.executable, "-c", _PROGRAM, _SOURCE, str(until), *(["protects"] if protects else [])],
             env=dict(own),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -61,7 +61,7 @@ def stop(variables: Mapping[str, str]) -> None:
 
 
 def main() -> int:
-    """``SHELL [protects]``: writes the variables, or what is wrong, to stdout, and keeps the device."""
+    """``PROCESS [protects]``: writes the variables, or what is wrong, to stdout, and keeps the device."""
     from cuvet.doctor.machine import Machine  # start: not in the shell's process
     from cuvet.launch import host_memory  # start: not in the shell's process
     from cuvet.launch.emulated import emulated_device  # start: not in the shell's process
@@ -88,7 +88,7 @@ def _ending_of(pid: int) -> int:
     try:
         return os.pidfd_open(pid)
     except OSError as error:
-        why = f"the end of the shell cannot be waited for: {error.strerror}"
+        why = f"the end of this process cannot be waited for: {error.strerror}"
         raise CuvetError(f"{why}; use cuvet run --device emulated -- PROGRAM") from None
 
 

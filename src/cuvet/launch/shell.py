@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from cuvet import CuvetError
 from cuvet.doctor import state
@@ -26,11 +27,20 @@ _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _EVAL = {"sh": 'eval "$(cuvet env{})"', "fish": "cuvet env --shell fish{} | source"}
 
 
-def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> None:
-    """Write what records the programs of a shell from now on. ``asked``: the process that asks libcuda; None: the device is emulated."""
-    _refuse_terminal(args.shell, "")
+class Recorded(NamedTuple):
+    """An environment whose programs are recorded in ``directory``. ``on`` names the device."""
+
+    directory: Path
+    variables: dict[str, str]
+    on: str
+
+
+def recorded(
+    args: argparse.Namespace, asked: subprocess.Popen[bytes] | None, before: Mapping[str, str], process: int
+) -> Recorded:
+    """``args``: the options of ``cuvet env``. ``asked``: the process that asks libcuda; None: the device is emulated. ``before``: the
+    environment as it is without. ``process``: with it ends an emulated device. CuvetError if there is no such device."""
     environment.require_shim()
-    before = original(os.environ)
     own = environment.users_own(before)
     protect = args.protect or environment.protection(before)
     found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
@@ -38,7 +48,7 @@ def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> No
     if args.device == "real" and not found.devices:
         raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
     directory = _directory(args.trace)
-    shared = environment.for_program(
+    variables = environment.for_program(
         own,
         directory,
         record="accesses" if args.races or args.guard else args.record,
@@ -48,7 +58,7 @@ def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> No
         narrow=args.narrow,
         stacks=args.stacks,
         driver=None if emulated else found.path,
-        device=keeper.start(os.getppid(), own, protects=bool(protect)) if emulated else None,
+        device=keeper.start(process, own, protects=bool(protect)) if emulated else None,
         links=directory,
     )
     meta = Meta(
@@ -57,11 +67,18 @@ def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> No
         driver=None if emulated or not found.version else "{}.{}".format(*state.release_of(found.version)),
     )
     trace.write_meta(directory, meta)
+    return Recorded(directory, variables, "the emulated device" if emulated else meta.gpus[0])
+
+
+def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> None:
+    """Write what records the programs of a shell from now on."""
+    _refuse_terminal(args.shell, "")
+    before = original(os.environ)
+    new = recorded(args, asked, before, os.getppid())
     if SAVED in os.environ:
         keeper.stop(os.environ)  # of the time before
-    _write(commands(os.environ, {**shared, SAVED: _saved(before, own)}, args.shell))
-    on = "the emulated device" if emulated else meta.gpus[0]
-    _tell(f"cuvet: programs started from this shell are recorded in {directory} (on {on})")
+    _write(commands(os.environ, {**new.variables, SAVED: _saved(before)}, args.shell))
+    _tell(f"cuvet: programs started from this shell are recorded in {new.directory} (on {new.on})")
     _tell(f"cuvet: report: cuvet analyze; end: {_EVAL[args.shell].format(' --off')}")
 
 
@@ -108,8 +125,9 @@ def _quoted_for_fish(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _saved(before: Mapping[str, str], own: Mapping[str, str]) -> str:
-    """The lists, and what ``own`` lacks, which is the same without cuvet's."""
+def _saved(before: Mapping[str, str]) -> str:
+    """The lists, and what the environment lacks without cuvet's variables."""
+    own = environment.users_own(before)
     kept = {name: value for name, value in before.items() if name in environment.LISTS or name not in own}
     return json.dumps(kept)
 
