@@ -142,6 +142,17 @@ def test_a_run_inside_has_a_recording_of_its_own(in_shell: Shell, program: Calla
     assert "no CUDA call" in done.stdout
 
 
+def test_it_is_undone_exactly_under_an_outer_run_too(in_shell: Shell) -> None:
+    inner = "dump; BEGIN; dump; END; dump"
+    done = in_shell("sh", f"cuvet run --device emulated -- sh -c {shlex.quote(inner)}", "--device", "emulated")
+    before, between, after = map(without_the_shell_s_own, dumped(done.stdout))
+    assert after == before
+    assert before["CUVET_TRACE"] != between["CUVET_TRACE"]
+    assert before["CUVET_DEVICE_SOCKET"] != between["CUVET_DEVICE_SOCKET"]
+    assert between["LD_PRELOAD"] == before["LD_PRELOAD"] == str(environment.SHIM)
+    assert "CUVET_NOTICES" in before and "CUVET_NOTICES" not in between
+
+
 @pytest.mark.parametrize("ends", ["END; read line", "exit", "exec true", "kill -9 $$"])
 def test_the_device_ends_with_the_shell_or_when_it_is_told_to(cuvet: Cuvet, tmp_path: Path, ends: str) -> None:
     words = shlex.join([sys.executable, "-m", "cuvet"])

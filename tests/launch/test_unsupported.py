@@ -43,6 +43,8 @@ def test_a_static_runtime_names_the_program_and_how_to_build_it(cuvet, toolkit: 
         f"cuvet: {program} contains {WHAT}: link it with `nvcc -cudart shared`"
         f" (CMake: -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared), {GPU}",
     )
+    again = cuvet("analyze", ran.trace)
+    assert (again.returncode, again.stderr) == (0, ran.stderr)
 
 
 def test_a_static_runtime_in_a_library_names_the_library(cuvet, toolkit: Path, tmp_path: Path) -> None:
