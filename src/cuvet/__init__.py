@@ -3,6 +3,8 @@
 __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from cuvet.api import Seen, active, analyze, check, explain, found, mark, watch
     from cuvet.findings import Finding
 
@@ -21,6 +23,13 @@ class WatchError(CuvetError):
     def __init__(self, text: str, findings: "tuple[Finding, ...]") -> None:
         super().__init__(text)
         self.findings = findings
+
+
+def load_ipython_extension(ipython: "InteractiveShell") -> None:
+    """``%load_ext cuvet``: the magic ``%%cuvet`` (docs/loading.md)."""
+    from cuvet import notebook
+
+    notebook.load(ipython)
 
 
 if not TYPE_CHECKING:

@@ -126,7 +126,8 @@ def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
 
 PACKAGE = Path(__file__).parents[2] / "src/cuvet"
 AS_NEEDED = tuple(
-    PACKAGE / name for name in ("commands", "conformance/__main__.py", "__init__.py", "api.py", "testing")
+    PACKAGE / name
+    for name in ("commands", "conformance/__main__.py", "__init__.py", "api.py", "notebook.py", "testing")
 )
 """Commands: every start imports their modules, and what one needs is imported when it runs. What programs import: they pay for it."""
 

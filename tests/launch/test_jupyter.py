@@ -122,3 +122,44 @@ def test_a_kernel_that_cannot_be_recorded_does_not_start(cuvet: Cuvet) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=cuvet.environment, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "cuvet: /dev/null is not a directory; choose another --trace\n"
+
+
+def test_the_magic_reports_what_a_cell_did_wrong(kernel: Kernel) -> None:
+    assert kernel.run("%load_ext cuvet") == ("ok", "")
+    assert kernel.run(f"%%cuvet\n{MISTAKE}") == ("ok", "cuvet: nothing was found in this cell\n")
+    ending, written = kernel.run("%%cuvet\nprint(1)\ncuda.cuStreamDestroy_v2(stream)")
+    assert ending == "ok"
+    assert written.startswith("1\n") and written.count("error[CV202]") == 1
+    assert kernel.run("%%cuvet\nprint(2)") == ("ok", "2\ncuvet: nothing was found in this cell\n")
+
+
+def test_a_cell_under_the_magic_fails_as_it_does_without(kernel: Kernel) -> None:
+    shown = []
+
+    def run(cell: str) -> str:
+        reply = kernel.client.execute_interactive(cell, timeout=HANGS_S, output_hook=shown.append, allow_stdin=False)
+        return str(reply["content"].get("ename"))
+
+    run(f"%load_ext cuvet\n{MISTAKE}")
+    assert run("%%cuvet\ncuda.cuStreamDestroy_v2(stream)\nx = 1 / 0") == "ZeroDivisionError"
+    assert run("%%cuvet\n1 +") == "SyntaxError"
+    tracebacks = ["\n".join(each["content"]["traceback"]) for each in shown if each["msg_type"] == "error"]
+    assert sum("1 / 0" in each or "division by zero" in each for each in tracebacks) == 1
+    assert any("error[CV202]" in each["content"].get("text", "") for each in shown)
+
+
+@pytest.mark.parametrize(
+    ("cell", "line"),
+    [
+        ("%%cuvet\n1", "%%cuvet: this kernel is not recorded: choose the one that `cuvet jupyter install` installs"),
+        ("%%cuvet --leaks\n1", "%%cuvet takes no arguments"),
+    ],
+)
+def test_a_mistake_with_the_magic_is_one_line(cuvet: Cuvet, cell: str, line: str) -> None:
+    program = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        f"shell = InteractiveShell()\nshell.run_cell('%load_ext cuvet')\nshell.run_cell({cell!r})"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=cuvet.environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"UsageError: {line}\n")

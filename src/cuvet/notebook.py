@@ -1,0 +1,44 @@
+"""The magic ``%%cuvet`` of IPython: it runs a cell, and reports what its CUDA calls did wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load(ipython: InteractiveShell) -> None:
+    ipython.register_magic_function(_magic(ipython), magic_kind="cell", magic_name="cuvet")
+
+
+def _magic(ipython: InteractiveShell) -> Callable[[str, str], None]:
+    from IPython.core.error import UsageError
+
+    from cuvet import CuvetError, api
+
+    def cuvet(line: str, cell: str) -> None:
+        """Run the cell, and report what its CUDA calls did wrong."""
+        if line.strip():
+            raise UsageError("%%cuvet takes no arguments")
+        if not api.active():
+            raise UsageError(
+                "%%cuvet: this kernel is not recorded: choose the one that `cuvet jupyter install` installs"
+            )
+        try:
+            with api.watch() as seen:
+                result = ipython.run_cell(cell)
+        except CuvetError as error:
+            raise UsageError(f"%%cuvet: {error}") from None
+        print(seen.text or "cuvet: nothing was found in this cell")
+        _fail(result.error_before_exec or result.error_in_exec)
+
+    return cuvet
+
+
+def _fail(error: BaseException | None) -> None:
+    """As the cell did. The traceback has been shown: an exception says itself how it is shown to IPython."""
+    if error is not None:
+        error._render_traceback_ = list  # type: ignore[attr-defined]
+        raise error
