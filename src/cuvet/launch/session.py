@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,8 @@ MISUSE = 2
 DRIVER_STARTS_S = 120
 _WITHOUT_STACKS = {"created": "calls that neither make an object nor fail", "none": "any call"}
 """By ``--stacks``."""
+_TO_SHIM = ("guard", "protect", "quarantine", "narrow", "stacks")
+"""Options."""
 
 
 def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> int:
@@ -104,10 +106,8 @@ def ready(
 ) -> Iterator[Ready]:
     """What ``run`` prepares for a program; the emulated device lasts until the end of the block. ``args``: the options of ``cuvet run``.
     CuvetError if they do not go together, or if there is no such device."""
-    found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
-    emulated = args.device == "emulated" or (args.device == "auto" and not found.devices)
-    if args.device == "real" and not found.devices:
-        raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
+    found = real_device(args, asked)
+    emulated = found is None
     if args.devices is not None and not emulated:
         raise CuvetError("--devices is for the emulated device: add --device emulated")
     if args.device_memory is not None and not emulated:
@@ -121,31 +121,47 @@ def ready(
         variables = environment.for_program(
             own,
             directory,
-            record="accesses" if args.races or args.guard else args.record,
-            guard=args.guard,
-            protect=args.protect,
-            quarantine=args.quarantine,
-            narrow=args.narrow,
-            stacks=args.stacks,
-            driver=None if emulated else found.path,
+            **recorded(args),
+            driver=found.path if found else None,
             device=device.variables if device else None,
             links=stack.enter_context(environment.links(directory)),
             preload=executable.preload,
             driver_log=_driver_log(directory) if args.driver_log else None,
             notices=notices.address,
         )
-        meta = Meta(
+        meta = msgspec.structs.replace(
+            about(found, own),
             argv=tuple(map(valid, argv[:1] if args.no_arguments else argv)),
-            device="emulated" if emulated else "real",
-            gpus=() if emulated else tuple(each.name for each in found.devices),
-            driver=None if emulated or not found.version else "{}.{}".format(*state.release_of(found.version)),
             notes=tuple(_notes(args, executable, own)),
-            host=(host := valid(socket.gethostname())),
-            boot=_boot(),
-            rank=rank_in(own, host),
         )
         trace.write_meta(directory, meta)
         yield Ready(directory, variables, meta, notices, device)
+
+
+def real_device(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> state.Cuda | None:
+    """What libcuda says of its GPUs; None: the device is emulated. CuvetError if a real one is wanted that there is not."""
+    found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
+    if args.device == "real" and not found.devices:
+        raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
+    return found if found.devices else None
+
+
+def recorded(args: argparse.Namespace) -> dict[str, Any]:
+    """Those arguments of ``environment.for_program`` that options give."""
+    record = "accesses" if args.races or args.guard else args.record
+    return {"record": record, **{name: getattr(args, name) for name in _TO_SHIM}}
+
+
+def about(found: state.Cuda | None, own: dict[str, str]) -> Meta:
+    """What a recording says of the machine. ``found``: as of ``real_device``. ``own``: the environment without the shim."""
+    return Meta(
+        device="real" if found else "emulated",
+        gpus=tuple(each.name for each in found.devices) if found else (),
+        driver="{}.{}".format(*state.release_of(found.version)) if found and found.version else None,
+        host=(host := valid(socket.gethostname())),
+        boot=_boot(),
+        rank=rank_in(own, host),
+    )
 
 
 def _run(

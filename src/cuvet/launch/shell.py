@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuvet import CuvetError
-from cuvet.doctor import state
-from cuvet.launch import environment, keeper, names, trace
-from cuvet.launch.session import DRIVER_STARTS_S
-from cuvet.meta import Meta
+from cuvet.launch import environment, keeper, names, session, trace
 from cuvet.printable import printable
 
 SAVED = "CUVET_SAVED"
@@ -42,32 +39,19 @@ def recorded(
     environment as it is without. ``process``: with it ends an emulated device. CuvetError if there is no such device."""
     environment.require_shim()
     own = environment.users_own(before)
-    protect = args.protect or environment.protection(before)
-    found = state.cuda_answer(asked, DRIVER_STARTS_S) if asked else state.Cuda()
-    emulated = args.device == "emulated" or (args.device == "auto" and not found.devices)
-    if args.device == "real" and not found.devices:
-        raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
+    args.protect = args.protect or environment.protection(before)
+    found = session.real_device(args, asked)
     directory = _directory(args.trace)
     variables = environment.for_program(
         own,
         directory,
-        record="accesses" if args.races or args.guard else args.record,
-        guard=args.guard,
-        protect=protect,
-        quarantine=args.quarantine,
-        narrow=args.narrow,
-        stacks=args.stacks,
-        driver=None if emulated else found.path,
-        device=keeper.start(process, own, protects=bool(protect)) if emulated else None,
+        **session.recorded(args),
+        driver=found.path if found else None,
+        device=None if found else keeper.start(process, own, protects=bool(args.protect)),
         links=directory,
     )
-    meta = Meta(
-        device="emulated" if emulated else "real",
-        gpus=() if emulated else tuple(each.name for each in found.devices),
-        driver=None if emulated or not found.version else "{}.{}".format(*state.release_of(found.version)),
-    )
-    trace.write_meta(directory, meta)
-    return Recorded(directory, variables, "the emulated device" if emulated else meta.gpus[0])
+    trace.write_meta(directory, session.about(found, own))
+    return Recorded(directory, variables, found.devices[0].name if found else "the emulated device")
 
 
 def begin(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> None:
