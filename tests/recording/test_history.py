@@ -229,3 +229,15 @@ def test_no_call_ended_an_object_whose_handle_is_made_again(tmp_path: Path) -> N
     )
     (history,) = histories(tmp_path)
     assert history.lives.ended.tolist() == [-1, -1, -1]
+
+
+def test_a_clock_that_begins_late_in_its_range_is_believed(tmp_path: Path) -> None:
+    begin = (1 << 64) - 100
+    calls = [
+        w.call("cuInit", [0], number=number, entered=begin + 20 * number, returned=begin + 20 * number + 5, context=0)
+        for number in (1, 2)
+    ]
+    w.write(tmp_path, [w.chunk(b"".join(calls))], clock=((begin, 0, 1),))
+    (history,) = histories(tmp_path)
+    assert history.entered_ns.tolist() == [20, 40]
+    assert history.duration_ns.tolist() == [5, 5]

@@ -306,7 +306,7 @@ def _ask(model: Model | None, kind: Array, handle: Array, ended_ns: Array) -> No
 
 
 def _ns(ticks: Array, clock: Clock) -> Array:
-    since = (ticks.astype(np.int64) - clock.origin) * clock.ns_per_tick
+    since = (ticks.astype(np.uint64) - np.uint64(clock.origin)).astype(np.int64) * clock.ns_per_tick  # modulo 2^64
     found: Array = np.clip(since, 0, LATEST_NS).astype(np.int64)
     return found
 
