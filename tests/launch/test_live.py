@@ -20,6 +20,8 @@ from cuvet.launch import watch
 from cuvet.launch.live import tree_of
 
 REAL = ("--device", "real")
+OWN = str(os.getpid())
+"""A process that is not recorded."""
 
 
 @contextmanager
@@ -140,9 +142,10 @@ def test_a_signal_leaves_the_terminal_as_it_was(screen: Screen, number: int, cod
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("1", "process 1 is not one of yours that `cuvet run` records and that has called CUDA"),
+        (OWN, f"process {OWN} is not one of yours that `cuvet run` records and that has called CUDA"),
         ("none", "none: no such directory"),
     ],
+    ids=["process", "directory"],
 )
 def test_a_mistake_is_one_line(what: str, said: str, cuvet) -> None:
     done = cuvet("live", what)
