@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import struct
 import subprocess
@@ -91,10 +92,13 @@ class Screen:
         )
 
     def until(self, text: str) -> str:
-        """What is drawn up to the text; waits for it."""
+        """What is drawn up to the text; waits for it, unless cuvet has ended."""
         data = b""
         while text.encode() not in data:
-            data += os.read(self.descriptor, 1 << 16)
+            ended = self.process.poll() is not None
+            there = select.select([self.descriptor], [], [], 0 if ended else 1)[0]
+            assert there or not ended, data
+            data += os.read(self.descriptor, 1 << 16) if there else b""
         return data.decode(errors="replace")
 
     def press(self, keys: bytes) -> None:
