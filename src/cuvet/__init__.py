@@ -3,8 +3,6 @@
 __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
     from cuvet.api import Seen, active, analyze, check, explain, found, mark, watch
     from cuvet.findings import Finding
 
@@ -25,7 +23,7 @@ class WatchError(CuvetError):
         self.findings = findings
 
 
-def load_ipython_extension(ipython: "InteractiveShell") -> None:
+def load_ipython_extension(ipython: object) -> None:
     """``%load_ext cuvet``: the magic ``%%cuvet`` (docs/loading.md)."""
     from cuvet import notebook
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
+from typing import Any
 
 
-def load(ipython: InteractiveShell) -> None:
+def load(ipython: Any) -> None:
+    """``ipython``: an ``InteractiveShell``."""
     ipython.register_magic_function(_magic(ipython), magic_kind="cell", magic_name="cuvet")
 
 
-def _magic(ipython: InteractiveShell) -> Callable[[str, str], None]:
+def _magic(ipython: Any) -> Callable[[str, str], None]:
     from IPython.core.error import UsageError
 
     from cuvet import CuvetError, api

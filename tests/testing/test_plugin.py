@@ -287,3 +287,28 @@ def test_pytest_that_a_program_calls_cannot_be_started_again(run_pytest) -> None
     session = run_pytest("test_plain.py", command=("-c", program))
     assert session.code == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: --cuvet: pytest was called by a program with arguments of its own" in session.stderr
+
+
+IN_A_SHELL = """
+import os, shlex, sys
+cuvet, mistake = shlex.join([sys.executable, "-m", "cuvet"]), shlex.join([sys.executable, "-c", sys.argv.pop(1)])
+lines = f'eval "$({cuvet} env --device emulated)"; {mistake}; exec {sys.executable} -m pytest "$@"'
+os.execv("/bin/sh", ["sh", "-c", lines, "sh", *sys.argv[1:]])
+"""
+MISTAKE = """
+from cuda.bindings import driver as cu
+cu.cuInit(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0)[1])
+stream = cu.cuStreamCreate(0)[1]
+print(cu.cuStreamDestroy(stream), cu.cuStreamDestroy(stream))
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_what_a_recorded_shell_did_before_is_not_part_of_a_session(run_pytest, workers) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    session = run_pytest("test_correct.py::test_streams", *workers, command=("-c", IN_A_SHELL, MISTAKE))
+    assert session.code == 0, session.stdout
+    assert "CV202" not in session.stdout
+    assert len(session.recordings) == 2

@@ -22,6 +22,8 @@ DRIVER_LOG = "CUDA_LOG_FILE"
 PROTECT = "CUVET_PROTECT"
 PROTECTION = ("refuse", "uses", "trap", "abort")
 """What ``--protect`` does with a call that would kill the program."""
+SAVED = "CUVET_SAVED"
+"""The variables as they were before ``cuvet env``, of those that it replaces: an object of JSON."""
 LISTS = {"LD_PRELOAD": "[ :]", "LD_LIBRARY_PATH": "[;:]"}
 """Variables that lead to the shim among other entries, and what separates these."""
 _SPLITS_A_LIST = re.compile("[ :;]")

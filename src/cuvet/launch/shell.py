@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from cuvet import CuvetError
 from cuvet.launch import environment, keeper, names, session, trace
+from cuvet.launch.environment import SAVED
 from cuvet.printable import printable
 
-SAVED = "CUVET_SAVED"
-"""The variables as they were before, of those that ``cuvet env`` replaces: an object of JSON."""
 SHELLS = ("sh", "fish")
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _EVAL = {"sh": 'eval "$(cuvet env{})"', "fish": "cuvet env --shell fish{} | source"}

@@ -56,10 +56,12 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 def _restart(config: pytest.Config, device: str) -> None:
     """Does not return, if the calls of this process are not recorded yet."""
+    from cuvet.launch.environment import SAVED
     from cuvet.testing.asking import OWN_RECORDING, is_recorded
     from cuvet.testing.restart import restart
 
-    if is_recorded() or os.environ.get(OWN_RECORDING):  # once is enough, also if it had no effect
+    of_shell = SAVED in os.environ  # with all else that the shell started
+    if (is_recorded() and not of_shell) or os.environ.get(OWN_RECORDING):  # once is enough, also if it had no effect
         return
     given = config.invocation_params
     if list(given.args) != sys.argv[1:] or given.plugins:
