@@ -178,6 +178,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls have this finding (same rule, same place); they are folded."""
     processes: int = 1
     """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
+    ranks: tuple[int, ...] = ()
+    """Of several recordings: the ranks in which it occurred; ``site`` is in the one in which it occurred first."""
     consequences: tuple[Finding, ...] = ()
     """Findings that there would not be without this one: calls that failed because this one did, as they came."""
 
@@ -232,6 +234,49 @@ class Suppression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Where it is written."""
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that has not returned. ``site`` says when it was made, and where, if it was stored with its stack."""
+
+    site: Site
+    thread_name: str = ""
+    for_ns: int | None = None
+    """How long, until now, or until the program ended."""
+    waits_for: str = ""
+    """What it waits for, if that is known: ``stream#3 (0x5581)``."""
+    last_work: Site | None = None
+    """The newest call that put work there."""
+    nested: bool = False
+    """A function that CUDA itself had called, such as a host function of a stream, made the call."""
+    ranks: tuple[int, ...] = ()
+    """Of several recordings: the ranks that wait so; ``site`` is in the one that has waited longest."""
+
+
+class Follower(msgspec.Struct, frozen=True, kw_only=True):
+    """How others failed after the first. ``after_ns``: how long after it the first of them did."""
+
+    text: str
+    ranks: tuple[int, ...] = ()
+    processes: int = 1
+    after_ns: int
+
+
+class FirstFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Of several processes, the one that failed first. ``finding``: it is the first of the report's ``findings``."""
+
+    process: int
+    rank: Rank | None = None
+    text: str
+    """One line that stands alone."""
+    time_ns: int
+    """Since the Unix epoch, by the corrected clock."""
+    finding: bool = False
+    waiting: Waiting | None = None
+    """The call in which it was."""
+    clocks: str = ""
+    """What is assumed about the clocks of several machines. Empty: one machine has one clock."""
+    followers: tuple[Follower, ...] = ()
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     exit_code: int | None = None
@@ -253,6 +298,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     program: Program
     ranks: tuple[ProcessRank, ...] = ()
     """The processes that a launcher gave a rank, as far as it is known."""
+    first_failure: FirstFailure | None = None
+    """Of several recordings, if one of their programs failed."""
     findings: tuple[Finding, ...] = ()
     unexplained: tuple[UnexplainedFailure, ...] = ()
     """Calls that failed, of which no rule says why, and whose status is no answer (not ready, already so); the first of many. How many

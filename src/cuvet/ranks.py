@@ -1,9 +1,10 @@
 """The rank of a process among those that a launcher started together, as the launcher tells it in the environment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cuvet.findings import Rank
+from cuvet.sizes import counted
 
 
 class Launcher(NamedTuple):
@@ -28,6 +29,7 @@ LAUNCHERS = (
 stand inside another comes first: torchrun is started by srun, and not the other way round."""
 MOST_DIGITS = 9
 _MOST_HOST = 255
+MOST_SPANS = 20
 
 
 def rank_in(environment: Mapping[str, str], host: str) -> Rank | None:
@@ -51,3 +53,18 @@ def told(rank: Rank) -> str:
     """``rank 3 of 8 on node1``."""
     size = f" of {rank.size:,}" if rank.size is not None else ""
     return f"rank {rank.rank}{size}{f' on {rank.host}' if rank.host else ''}"
+
+
+def told_all(ranks: Sequence[int], processes: int = 0) -> str:
+    """``ranks 0-6, 8-63``, ``rank 3``; without ranks ``2 processes``."""
+    if not ranks:
+        return counted(processes, "process")
+    spans: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in spans[:MOST_SPANS]]
+    more = f" and {len(spans) - MOST_SPANS:,} more spans" if len(spans) > MOST_SPANS else ""
+    return f"rank{'s' if len(set(ranks)) > 1 else ''} {', '.join(shown)}{more}"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 
 from cuvet.analysis.calls import RecordedCall
+from cuvet.analysis.ranked import RankOf
 from cuvet.findings import SEVERITIES, Finding, Frame, Site, UnexplainedFailure
 from cuvet.recording.sites import MOST_FRAMES
 from cuvet.rules.rule import Violation
 
-T = TypeVar("T", Finding, UnexplainedFailure)
 _Place = tuple[Frame | int | None, ...]
 """Frames; without a stack, the thread."""
 
@@ -46,14 +45,16 @@ class Fold:
         elif self.repeats == 1 and message != self.finding.message and len(self.others) < MOST_OTHERS:
             self.others[message] = None
 
-    def told(self) -> Finding:
+    def told(self, rank_of: RankOf = lambda process: None) -> Finding:
         """The finding as it stands in the report."""
+        ranks = {rank.rank for process in self.processes if (rank := rank_of(process)) is not None}
         return msgspec.structs.replace(
             self.finding,
             because=self.finding.because + tuple(f"likewise: {message}" for message in self.others),
             repeats=self.repeats,
             processes=len(self.processes),
-            consequences=tuple(each.told() for each in self.consequences),
+            ranks=tuple(sorted(ranks)),
+            consequences=tuple(each.told(rank_of) for each in self.consequences),
         )
 
 
@@ -131,8 +132,8 @@ class Findings:
         fresh, self._fresh = self._fresh, []
         return fresh
 
-    def all(self) -> tuple[Finding, ...]:
-        return tuple(fold.told() for fold in self._folds)
+    def all(self, rank_of: RankOf = lambda process: None) -> tuple[Finding, ...]:
+        return tuple(fold.told(rank_of) for fold in self._folds)
 
     def take(self) -> list[Finding]:
         """Those since it was last asked, with their repeats and consequences. What comes later is not folded with them."""
@@ -170,32 +171,11 @@ def cause_of(violation: Violation) -> Fold | None:
     return min(fitting, key=lambda fold: SEVERITIES.index(fold.finding.severity), default=None)
 
 
-def folded(
-    findings: Iterable[Finding], ignored: Callable[[Finding], bool] = lambda finding: False
-) -> tuple[Finding, ...]:
-    """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program. ``ignored``:
-    as of ``Findings``."""
-    return _summed(findings, lambda finding: (_like(finding), ignored(finding)), "repeats", "processes")
-
-
-def _like(finding: Finding) -> object:
-    earlier = tuple((each.site.api, each.site.frames) for each in finding.earlier[:1])
-    return finding.rule, finding.api, finding.message, earlier
-
-
 def folded_failures(failures: Iterable[UnexplainedFailure]) -> tuple[UnexplainedFailure, ...]:
-    """Likewise, of calls that failed."""
-    return _summed(failures, lambda each: (each.api, each.status, each.library), "count")
-
-
-def _summed(items: Iterable[T], like: Callable[[T], object], *counts: str) -> tuple[T, ...]:
-    """The first of those that are alike and have the same stack, with the sums of their ``counts``."""
-    folded: dict[tuple[object, object], T] = {}
-    for number, each in enumerate(items):
-        key = (like(each), each.site.frames or number)
-        if (first := folded.get(key)) is not None:
-            each = msgspec.structs.replace(
-                first, **{name: getattr(first, name) + getattr(each, name) for name in counts}
-            )
-        folded[key] = each
+    """Each once that occurred in several recordings, from the same place: they are of processes of one program."""
+    folded: dict[tuple[object, object], UnexplainedFailure] = {}
+    for number, each in enumerate(failures):
+        key = ((each.api, each.status, each.library), each.site.frames or number)
+        first = folded.get(key)
+        folded[key] = each if first is None else msgspec.structs.replace(first, count=first.count + each.count)
     return tuple(folded.values())

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from cuvet.model.touches import Touches
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import PENDING, NoteCode
-from cuvet.recording.ordering import EVER, Item, Ordering
+from cuvet.recording.ordering import EVER, EntryPoints, Item, Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, HostAccess
 from cuvet.recording.repeats import Boundary, Codeless, Skipped
@@ -50,8 +51,18 @@ ENDED_BY_OTHERS = (SIGHUP, SIGINT, SIGKILL, SIGTERM)
 MOST_SENTENCES = 100
 MOST_FORKS = 256
 MOST_GPUS = 1024
+MEETS, _RANKS = "ncclCommInitRank", 1
+"""It "implicitly synchronizes with other ranks" (NCCL user guide, ncclCommInitRank); the parameter that says how many there are."""
 _MOST_RANGES = 1 << 14
 """Of memory, that the arguments of kernels are looked up in."""
+
+
+class Meeting(NamedTuple):
+    """A call of all of so many ranks that returns when all have made it; in nanoseconds since the process's first record."""
+
+    ranks: int
+    entered_ns: int
+    returned_ns: int
 
 
 class ProcessAnalysis:
@@ -93,6 +104,10 @@ class ProcessAnalysis:
         self._forks: list[tuple[Fork, Model]] = []
         self._held: list[CallRecord | Fork | HostAccess] = []
         self._unknown: Counter[str] = Counter()
+        self.unreturned: dict[int, RecordedCall] = {}
+        """By thread: the newest call that had not returned when it was judged."""
+        self.met: Meeting | None = None
+        """The first call that returns only when all ranks have made it."""
 
     def advance(self, *, running: bool, death: int | None = None) -> None:
         """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
@@ -249,6 +264,11 @@ class ProcessAnalysis:
             self._say(f"{call.name} (call {call.number} of thread {call.thread}) could not be judged: {error!r}")
             return
         self._told += explained or call.outcome.status != 0
+        if call.outcome.status is None:
+            self.unreturned[call.thread] = call
+        elif call.name == MEETS and self.met is None and call.outcome.status == 0:
+            clock = self.recording.clock
+            self.met = Meeting(call.args[_RANKS], clock.ns(record.entered), clock.ns(record.returned))
         if call.outcome.signal and not explained:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", call.outcome.signal, call.thread)
@@ -356,6 +376,15 @@ class ProcessAnalysis:
             failed=failed,
             by_itself=meta.signal not in ENDED_BY_OTHERS and not self.judge.ended,
         )
+
+    @property
+    def entry_points(self) -> EntryPoints:
+        """By their ids in this recording."""
+        return self._ordering.entry_points
+
+    @property
+    def sites(self) -> Sites:
+        return self._sites
 
     def keep_names(self) -> None:
         """Of code that is in no file, beside the recording."""

@@ -1,20 +1,17 @@
 """Makes the report of a program from the recordings of its processes."""
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
-
-from cuvet import CuvetError, __version__
+from cuvet import __version__
 from cuvet.analysis import core_dumps, cudnn_log, driver_log
-from cuvet.analysis.folding import Findings, folded, folded_failures
+from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.analysis.ranked import with_ranks
+from cuvet.analysis.ranked import RankOf, with_ranks
 from cuvet.analysis.unexplained import told
 from cuvet.findings import Finding, ProcessRank, Report, Tool
-from cuvet.meta import Meta, read_meta
+from cuvet.meta import Meta
 from cuvet.model import Model
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode, Run
@@ -76,18 +73,18 @@ class Analysis:
         models = (process.model_at_fork_of(recording.pid) for process in reversed(self._processes.values()))
         return next((model for model in models if model is not None), None)
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self, rank_of: RankOf = lambda process: None) -> tuple[Finding, ...]:
         """By process and time, whether they were found while the program ran or afterwards."""
         order = {process.recording.pid: index for index, process in enumerate(self.processes())}
         return tuple(
-            sorted(self._findings.all(), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
+            sorted(self._findings.all(rank_of), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
         )
 
-    def _with_logs(self) -> tuple[Finding, ...]:
+    def _with_logs(self, rank_of: RankOf) -> tuple[Finding, ...]:
         """In order, with what GPU core dumps have of them, and what the driver and cuDNN logged about their calls."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
-        dumped = core_dumps.attach(self.directory, self.findings(), processes)
+        dumped = core_dumps.attach(self.directory, self.findings(rank_of), processes)
         findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
         return cudnn_log.attach(self.directory, findings, of_cudnn)
@@ -119,7 +116,7 @@ class Analysis:
             tool=Tool(version=__version__),
             program=meta.program,
             ranks=tuple(self._ranks(meta)),
-            findings=self._with_logs(),
+            findings=self._with_logs(meta.rank_of),
             unexplained=told(
                 (failed for process in self.processes() for failed in process.judge.unexplained.all()),
                 emulated=meta.device == "emulated",
@@ -137,43 +134,6 @@ class Analysis:
             rank = meta.rank_of(process.recording.pid)
             if rank is not None:
                 yield ProcessRank(process=process.recording.pid, rank=rank)
-
-
-def analyze(
-    directories: Sequence[Path],
-    *,
-    leaks: bool = False,
-    memory: bool = False,
-    ignored: Callable[[Finding], bool] = lambda finding: False,
-    then: Callable[[ProcessAnalysis], None] | None = None,
-) -> Report:
-    """The report of one or more recordings, each counted once. ``then`` is called with each process, whose history can be asked for.
-    CuvetError if a directory holds none, or only damaged ones."""
-    reports = []
-    for directory in {os.path.realpath(each): each for each in directories}.values():
-        analysis = Analysis(directory, ignored=ignored, over_time=then is not None)
-        reports.append(analysis.report(read_meta(directory), leaks=leaks, memory=memory))
-        if then is not None:
-            for process in analysis.processes():
-                then(process)
-        damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
-        if damaged and not analysis.processes():
-            raise CuvetError(damaged[0])
-    stats: Counter[str] = Counter()
-    for report in reports:
-        stats += Counter(report.stats)
-    programs = [report.program for report in reports]
-    return msgspec.structs.replace(
-        reports[0],
-        program=next((each for each in programs if each.signal is not None or each.exit_code), programs[0]),
-        findings=folded((finding for report in reports for finding in report.findings), ignored),
-        unexplained=folded_failures(failure for report in reports for failure in report.unexplained),
-        machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
-        memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
-        not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
-        hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
-        stats=dict(stats),
-    )
 
 
 def _start(path: Path) -> tuple[int, str]:

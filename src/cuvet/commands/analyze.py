@@ -1,15 +1,22 @@
 """``cuvet analyze``: makes the report again from recordings."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuvet import CuvetError, arguments, reports
 from cuvet.numeric import import_numpy
 from cuvet.printable import printable
 from cuvet.reports import verdict
+
+if TYPE_CHECKING:
+    from cuvet.findings import Report
+    from cuvet.reports.choice import Choice
 
 NAME = "analyze"
 HELP = "Make the report again from recordings of `cuvet run`, made here or elsewhere."
@@ -18,7 +25,8 @@ EPILOG = """examples:
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
   cuvet analyze --source-root ~/src/project DIR
-  cuvet analyze --fail-on error rec.*           recordings of several processes, one report
+  cuvet analyze --fail-on error rec.*           recordings of several ranks, one report: which failed first, and how the others followed
+  cuvet analyze job/                            the same, of all recordings below a directory
   cuvet analyze --format markdown --output comment.md DIR
   cuvet analyze --baseline OLD DIR              only what is not in the recording OLD
 
@@ -33,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         nargs="*",
         type=arguments.path,
-        help="directory of a recording (default: the newest one, or that of this shell if `cuvet env` was used)",
+        help="directory of a recording, or one with such below it (default: the newest one, or that of this shell if `cuvet env` was used)",
     )
     add_source_root(parser)
     reports.add_choice(parser)
@@ -56,18 +64,17 @@ def add_source_root(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_numpy()
-    from cuvet.analysis import analyze
-    from cuvet.launch.progress import shown
+    from cuvet.analysis.merge import each_once
+    from cuvet.analysis.verdicts import recordings_below
     from cuvet.reports import choice
 
     chosen = choice.of(args)
-    args.directories = args.directories or [_newest()]
-    with sources(args):
-        with shown(args.directories):
-            report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
-        report = chosen.of(report)
+    named = args.directories or [_newest()]
+    directories = each_once([each for directory in named for each in recordings_below(directory)])
+    with sources(args.source_root, directories):
+        report = chosen.of(_report(args, directories, chosen))
         reports.write(reports.of_run(report, verbose=args.verbose), args)
-    _tell_of_unsupported(args.directories)
+    _tell_of_unsupported(directories)
     if args.write_suppressions:
         from cuvet.reports import suppressions
 
@@ -93,15 +100,26 @@ def _tell_of_unsupported(directories: list[Path]) -> None:
         print(f"cuvet: {printable(sentence)}", file=sys.stderr)
 
 
-def sources(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """While it is open, no source is read but those that this user wants to show to whom the report is for."""
+def _report(args: argparse.Namespace, directories: list[Path], chosen: Choice) -> Report:
+    from cuvet.analysis.merge import analyze, analyze_many
+    from cuvet.analysis.verdicts import Options
+    from cuvet.launch import progress
+
+    if len(directories) == 1:
+        with progress.shown(directories):
+            return analyze(directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
+    with progress.counted_off(directories) as tell:
+        return analyze_many(directories, Options(args.leaks, args.memory, chosen.hides), tell)
+
+
+def sources(roots: list[Path] | None, directories: list[Path]) -> AbstractContextManager[None]:
+    """While it is open, no source is read but those that this user wants to show to whom the report is for: below ``roots``, if given."""
     from cuvet.launch import trace
     from cuvet.reports.source import only_below
 
-    roots: list[Path] | None = args.source_root
     for root in roots or ():
         if not root.is_dir():
             raise CuvetError(f"--source-root {root}: {'not a directory' if root.exists() else 'no such directory'}")
-    if roots is None and all(map(trace.made_here, args.directories)):
+    if roots is None and all(map(trace.made_here, directories)):
         return nullcontext()
     return only_below(roots or [Path.cwd()])

@@ -1,7 +1,6 @@
 """``cuvet export``: recordings as tables, for SQL and data frames."""
 
 import argparse
-import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
         raise CuvetError("nothing to write: give --sqlite FILE or --parquet FOLDER (see cuvet export -h)")
     import_numpy()
     from cuvet.analysis import Meta, ProcessAnalysis, analyze, read_meta
+    from cuvet.analysis.merge import each_once
     from cuvet.launch.progress import shown
     from cuvet.reports import tables
     from cuvet.reports.tables import parquet, sqlite
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
             for module, path in ((sqlite, args.sqlite), (parquet, args.parquet))
             if path is not None
         ]
-        directories = list({os.path.realpath(each): each for each in args.directories}.values())
+        directories = each_once(args.directories)
         metas.update((each, read_meta(each)) for each in directories)
         with shown(directories):
             report = analyze(directories, leaks=args.leaks, then=keep)

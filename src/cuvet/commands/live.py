@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.launch import watch
 
     directory = watch.directory_of(args.what)
-    with sources(argparse.Namespace(directories=[directory], source_root=None)):
+    with sources(None, [directory]):
         if watch.is_interactive():
             watch.show(directory)
         else:

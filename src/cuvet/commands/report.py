@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     def keep(process: ProcessAnalysis) -> None:
         histories.append(process.history())
 
-    with sources(args):
+    with sources(args.source_root, args.directories):
         with shown(args.directories):
             report = without_ignored(analyze(args.directories, leaks=args.leaks, ignored=is_ignored, then=keep))
         if args.html is not None:

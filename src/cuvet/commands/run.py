@@ -43,7 +43,7 @@ exit codes: the program's own, or 128 + N if signal N ended it, unless one of th
 a report that cannot be written when the program has ended leaves its exit code: one line says so
 
 in --trace, --output and --write-suppressions: %p is the process id of cuvet, %r the rank (the first that is set of RANK,
-OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID), %h the name of the host, %q{NAME} an environment variable,
+OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, JOB_COMPLETION_INDEX), %h the name of the host, %q{NAME} an environment variable,
 %% a percent sign
 
 a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers suppresses a finding;

@@ -22,7 +22,7 @@ from cuvet.recording.chunks import Shape, sizes_of, types_of, whole_records
 from cuvet.recording.columns import at_every_word, distinct, keep_freed_memory
 from cuvet.recording.examples import is_call, without_mark
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, CallFlag, ChunkKind, RecordType
-from cuvet.recording.records import Fork, LeftOutCalls, SideTables, text_of
+from cuvet.recording.records import Fork, LeftOutCalls, Ring, SideTables, text_of
 from cuvet.regular import open_regular
 
 Array = NDArray[Any]
@@ -133,6 +133,8 @@ class Clock:
     def __init__(self, samples: Array, newest: int) -> None:
         self.origin = int(samples[0][0])
         last = samples[newest] if newest in (1, 2) else samples[0]
+        self.samples = tuple((int(ticks), int(monotonic)) for ticks, monotonic, _ in (samples[0], last))
+        """The first and the newest: ticks, and nanoseconds of CLOCK_MONOTONIC."""
         ticks, elapsed = int(last[0]) - self.origin, int(last[1]) - int(samples[0][1])
         self.ns_per_tick = elapsed / ticks if ticks > 0 and elapsed > 0 else 1.0
 
@@ -401,6 +403,16 @@ class Recording(SideTables):
             rings[thread] = used[np.argsort(used["number"], kind="stable")]
             self._count_thread(thread, int(used["number"].max(initial=0)))
         return rings
+
+    def rings(self) -> Iterator[Ring]:
+        """The flight recorder of each thread, with its launches. It is not known which of their words are addresses of the host."""
+        for chunk in self._flight.values():
+            data = self._read(CHUNK_BYTES, HEADER_BYTES + chunk.index * CHUNK_BYTES)
+            if len(data) < CHUNK_HEADER_BYTES:
+                continue
+            _, _, thread, *_ = layout.CHUNK_HEADER.unpack_from(data)
+            ring = data[CHUNK_HEADER_BYTES:].ljust(layout.RING.itemsize, b"\0")
+            yield Ring(thread, np.frombuffer(ring, layout.RING, 1)[0])
 
     def _problem(self, offset: int, what: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:

@@ -37,7 +37,8 @@ Pieces = tuple[tuple[str, str], ...]
 
 def is_all(report: Report) -> bool:
     """Whether the summary is the whole report."""
-    return not (report.findings or report.unexplained or report.machine or report.memory is not None)
+    found = report.findings or report.unexplained or report.machine or report.first_failure
+    return not found and report.memory is None
 
 
 def is_plain(out: TextIO, color: str) -> bool:

@@ -21,7 +21,7 @@ from cuvet import ranks
 from cuvet.catalog import Kind, api_of, status_name
 from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
-from cuvet.reports import memory, summary, unexplained
+from cuvet.reports import first_failure, memory, summary, unexplained
 from cuvet.reports.selection import fitting, select
 from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
@@ -40,6 +40,7 @@ _LABELS = {
     **dict.fromkeys(("result", "driver", "measured", "documented", "found"), "cyan"),
     "because": "magenta",
     "help": "bold green",
+    "waits": "cyan",
 }
 _MEMORY = frozenset(kind.noun for kind in (Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.MIPMAPPED_ARRAY))
 _REGISTERED = frozenset({Kind.HOST_MEMORY.noun, Kind.GRAPHICS_RESOURCE.noun})
@@ -95,6 +96,8 @@ def render(
 ) -> None:
     """Print the findings, then the summary. ``recording`` is the directory to look at again; ``kept`` are the bytes of
     all recordings there, told when they are many. ``verbose``: every finding in full, with all that is known about its rule."""
+    if report.first_failure is not None:
+        first_failure.render(report.first_failure, console)
     shown = report.findings if verbose else select(report.findings)
     known: set[str] = set()
     for finding in shown:
@@ -352,6 +355,8 @@ def explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -
         yield "help", finding.help
     for evidence in known:
         yield evidence.kind, f"{evidence.text} ({evidence.source})"
+    if len(finding.ranks) > 1:
+        yield "ranks", ranks.told_all(finding.ranks).partition(" ")[2]
     if finding.repeats > 1:
         where = f", in {finding.processes:,} processes" if finding.processes > 1 else ""
         yield "repeats", f"{finding.repeats - 1:,} more like this one{where}"
