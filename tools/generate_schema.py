@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet import findings
-from cuvet.analysis import whose
+from cuvet.analysis import standing, whose
 from cuvet.doctor import diagnosis
 from cuvet.image import inspection
 from cuvet.knowledge import explanation
@@ -17,6 +17,7 @@ from cuvet.reports.check import SCHEMA_FILE as CHECK_SCHEMA_FILE
 from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
+from cuvet.reports.standing import SCHEMA_FILE as STANDING_SCHEMA_FILE
 from cuvet.reports.terminal import SCHEMA_FILE
 from cuvet.reports.whose import DUMP_SCHEMA_FILE
 from cuvet.reports.whose import SCHEMA_FILE as WHOSE_SCHEMA_FILE
@@ -28,6 +29,7 @@ SCHEMAS: dict[Path, tuple[type[msgspec.Struct], str]] = {
     EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),
     INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
     DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),
+    STANDING_SCHEMA_FILE: (standing.Standings, standing.SCHEMA),
     WHOSE_SCHEMA_FILE: (whose.Whose, whose.SCHEMA),
     DUMP_SCHEMA_FILE: (whose.WhoseOfDump, whose.DUMP_SCHEMA),
 }

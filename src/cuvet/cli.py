@@ -25,6 +25,7 @@ COMMANDS = (
     "report",
     "export",
     "live",
+    "ps",
     "who",
     "check",
     "lsp",

@@ -241,6 +241,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     thread_name: str = ""
     for_ns: int | None = None
     """How long, until now, or until the program ended."""
+    at_least: bool = False
+    """It is not known since when: ``for_ns`` is how long it was watched, and ``site`` has the time of an earlier call."""
     waits_for: str = ""
     """What it waits for, if that is known: ``stream#3 (0x5581)``."""
     last_work: Site | None = None

@@ -16,6 +16,14 @@ from cuvet.recording.layout import PENDING
 from cuvet.recording.reader import Array
 
 _DEFAULT = {0: "the default stream", 1: "the default stream", 2: "the thread's default stream"}
+_LOADS = (
+    "cuModuleLoad",
+    "cuLibraryLoad",
+    "cuModuleGetFunction",
+    "cuLibraryGetKernel",
+    "cuKernelGetFunction",
+    "cudaLibraryLoad",
+)
 _NEVER_RECORDED = "which was never recorded"
 
 
@@ -62,8 +70,15 @@ def _waiting(
         for_ns=max(0, now_ns - site.time_ns) if now_ns is not None and timed else None,
         waits_for=target.words,
         last_work=_last_work(process, target, launches),
-        nested=stored is not None and process.sites.is_called_by_driver(stored.stack),
+        nested=(stored is not None and process.sites.is_called_by_driver(stored.stack)) or _is_inside(process, slots),
     )
+
+
+def _is_inside(process: ProcessAnalysis, slots: Array) -> bool:
+    """Whether the thread is in another call of the driver, too, which then has called the function that makes this one."""
+    outer = slots[:-1][slots[:-1]["status"] == PENDING]["entry_point"].tolist()
+    around = (process.entry_points[number] for number in outer)
+    return any(each is not None and each.api == "driver" for each in around)
 
 
 def _unstored(process: ProcessAnalysis, slots: Array, thread: int) -> Site:
@@ -77,9 +92,14 @@ def _unstored(process: ProcessAnalysis, slots: Array, thread: int) -> Site:
     )
 
 
+def loads_code(api: str) -> bool:
+    """Whether a call of that name loads code."""
+    return api.startswith(_LOADS)
+
+
 def _target(model: Model | None, entry_point: EntryPoint, slot: Array, call: RecordedCall | None) -> _Target:
     role = next((each for each in entry_point.roles if each.verb is Verb.BLOCKS), None)
-    if role is None or model is None:
+    if role is None:
         return _Target()
     if not role.parameter:
         return _Target("all work of its context")
@@ -88,7 +108,9 @@ def _target(model: Model | None, entry_point: EntryPoint, slot: Array, call: Rec
     handle = int(args[index]) if index < len(args) else 0
     if role.kind is Kind.CONTEXT and not handle:
         return _Target("all work of its context")
-    found = model.object_of(call, index, role.kind) if call is not None else model.find(role.kind, handle)
+    found = None
+    if model is not None:
+        found = model.object_of(call, index, role.kind) if call is not None else model.find(role.kind, handle)
     if isinstance(found, Event):
         return _of_event(found)
     if role.kind is Kind.STREAM:

@@ -15,7 +15,7 @@ from cuvet.arguments import path
 if TYPE_CHECKING:
     from cuvet.findings import Report
 
-_ALL = ("run", "analyze", "who", "check", "inspect", "doctor", "rules", "explain")
+_ALL = ("run", "analyze", "ps", "who", "check", "inspect", "doctor", "rules", "explain")
 FORMATS = {
     "terminal": _ALL,
     "json": _ALL,

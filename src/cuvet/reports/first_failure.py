@@ -48,8 +48,9 @@ def waits(waiting: Waiting) -> Iterator[str]:
         yield f"for {waiting.waits_for}"
     if waiting.last_work is not None:
         place = terminal.place_of(terminal.located(waiting.last_work))
-        before = max(0, waiting.site.time_ns - waiting.last_work.time_ns)
+        before_ns = waiting.site.time_ns - waiting.last_work.time_ns
+        before = "" if waiting.at_least or before_ns < 0 else f", {terminal.duration(before_ns)} before this call"
         yield (
             f"its last work is of {waiting.last_work.api}{f' at {place}' if place else ''} "
-            f"[thread {waiting.last_work.thread}, call #{waiting.last_work.call}], {terminal.duration(before)} before this call"
+            f"[thread {waiting.last_work.thread}, call #{waiting.last_work.call}]{before}"
         )
