@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import commands
 import on_gpu
+import ranks
 import recorded
 from measuring import Limits, Round
 
@@ -60,6 +61,8 @@ RACES = {
     "launches": "launches with other arguments each time, with --races",
     "work": "launches, copies, events and waits for them, with --races",
 }
+
+RANKS, RANKS_ALONE = "cuvet analyze of 1,000 ranks", "cuvet analyze of 1,000 ranks, one processor"
 
 ADDED = "PyTorch x.add_(1), 1,024 floats"
 TIMED = "PyTorch two timing events and x.add_(1)"
@@ -189,6 +192,14 @@ ROWS = [
         with_memory("a full recording of 50 million calls", 45, None, "full"),
         partial(recorded.whole, millions=50),
         rounds=1,
+        long=True,
+    ),
+    Row(
+        "analysis",
+        with_memory(RANKS, None, 200) | with_memory(RANKS_ALONE, None, None),
+        partial(ranks.merged, ranks=1000, name=RANKS, alone=RANKS_ALONE),
+        seconds=300,
+        rounds=3,
         long=True,
     ),
     Row(

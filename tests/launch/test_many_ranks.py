@@ -184,6 +184,18 @@ def test_a_recording_that_cannot_be_read_is_named(cuvet, ranks: Ranks) -> None:
     assert [each.name for each in report.findings] == ["stream-use-after-destroy"]
 
 
+def test_several_jobs_are_not_compared(ranks: Ranks) -> None:
+    both = merged(ranks("kill", "term").rename(ranks("exit", "term") / "other").parent)
+    assert both.first_failure is None
+    assert both.hints[0].startswith("rank 0 is in several recordings: analyze those of one job alone")
+
+
+def test_programs_without_ranks_are_not_compared(ranks: Ranks) -> None:
+    job = ranks("kill", "term")
+    edit_meta(job, range(WORLD), lambda meta: meta.update(rank=None, ranks=[]))
+    assert merged(job).first_failure is None
+
+
 def test_a_directory_without_recordings(cuvet, tmp_path: Path) -> None:
     (tmp_path / "empty/below").mkdir(parents=True)
     done = cuvet("analyze", tmp_path / "empty")

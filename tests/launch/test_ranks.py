@@ -74,6 +74,17 @@ def test_each_process_of_a_launcher_that_cuvet_started_has_its_own(cuvet, progra
     ran = cuvet.run(REAL, ["sh", "-c", start], SLURM_PROCID="0")
     assert sorted(each.rank.rank for each in ran.report.ranks) == [0, 1]
     assert {each.rank.size for each in ran.report.ranks} == {2}
+    assert ran.report.first_failure is None
+
+
+def test_of_ranks_that_one_program_started_the_first_failure_is_named(cuvet, program) -> None:
+    """Rank 1 ends at once with an error, and rank 0 when its input ends."""
+    start = f"for rank in 0 1; do RANK=$rank WORLD_SIZE=2 {program('ranks')} stale & done; wait; exit 1"
+    ran = cuvet.run(("--device", "emulated"), ["sh", "-c", start], NULL_DRIVER_FAIL="")
+    first = ran.report.first_failure
+    assert (first.rank.rank, first.finding, first.followers) == (1, True, ())
+    (finding,) = ran.report.findings
+    assert (finding.ranks, finding.site.rank) == ((1,), first.rank)
 
 
 def test_a_process_whose_environment_was_not_seen() -> None:

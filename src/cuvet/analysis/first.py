@@ -64,8 +64,10 @@ class Found(NamedTuple):
 
 
 def first_failure(verdicts: Sequence[Verdict], clocks: Clocks, like: Like) -> Found | None:
-    """None if no program failed, if there is one rank only, or if nothing tells which failed first."""
-    every = [unit for verdict in verdicts for unit in _units(verdict)]
+    """None if no program failed, if there are not several ranks of one job, or if nothing tells which failed first."""
+    every = [unit for verdict in verdicts for unit in _units(verdict) if unit.rank is not None]
+    if len(every) < 2 or rank_of_several_jobs(verdicts) is not None:
+        return None
     units = [unit for unit in every if not _is_well(unit.verdict)]
     well = {like(each) for verdict in verdicts if _is_well(verdict) for each in verdict.report.findings}
     together = _ended_together(units, clocks)
@@ -78,12 +80,23 @@ def first_failure(verdicts: Sequence[Verdict], clocks: Clocks, like: Like) -> Fo
     wanted = [each for each in failures if not each.by_others] or [
         each for each in failures if each.waiting is not None
     ]
-    if not wanted or len(every) < 2:
+    if not wanted:
         return None
     first = min(wanted, key=_time)
     followers = [each for each in failures if each.follows and not _is_the_same(each, first, like)]
     folded = {id(each.cause) for found in errors for each in found if _is_folded(each, first, like)}
     return Found(_told(first, followers, clocks.told), first, frozenset(folded))
+
+
+def rank_of_several_jobs(verdicts: Sequence[Verdict]) -> int | None:
+    """A rank that two recordings have: they are of different jobs."""
+    seen: set[int] = set()
+    for verdict in verdicts:
+        own = {each.rank.rank for each in verdict.processes if each.rank is not None}
+        if both := seen & own:
+            return min(both)
+        seen |= own
+    return None
 
 
 def _time(failure: Failure) -> tuple[int, bool]:

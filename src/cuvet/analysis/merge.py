@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from cuvet import CuvetError
 from cuvet.analysis.clocks import Clocks
-from cuvet.analysis.first import first_failure
+from cuvet.analysis.first import first_failure, rank_of_several_jobs
 from cuvet.analysis.folding import folded_failures
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.verdicts import Options, Verdict, verdict_on
@@ -91,9 +91,15 @@ def merged(
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=None if reports[0].memory is None else tuple(use for each in reports for use in each.memory or ()),
         not_checked=tuple(dict.fromkeys([*unreadable, *(each for report in reports for each in report.not_checked)])),
-        hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
+        hints=tuple(dict.fromkeys([*_hints(verdicts), *(hint for report in reports for hint in report.hints)])),
         stats=dict(stats),
     )
+
+
+def _hints(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    rank = rank_of_several_jobs(verdicts)
+    if rank is not None:
+        yield f"rank {rank} is in several recordings: analyze those of one job alone to be told which rank failed first"
 
 
 def _rank(verdict: Verdict) -> int:

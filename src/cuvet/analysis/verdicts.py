@@ -100,8 +100,13 @@ def verdict_on(directory: Path, options: Options, then: Callable[[ProcessAnalysi
     if then is not None:
         for process in analysis.processes():
             then(process)
+    return verdict_of(analysis, meta, report)
+
+
+def verdict_of(analysis: Analysis, meta: Meta, report: Report) -> Verdict:
+    """What is left of an analysis that has made its report."""
     return Verdict(
-        directory=str(directory),
+        directory=str(analysis.directory),
         report=report,
         host=meta.host,
         boot=meta.boot,

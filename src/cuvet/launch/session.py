@@ -329,7 +329,8 @@ def _report(
         report = chosen.of(_without_calls(args, meta))
     else:
         with progress.shown([directory]):
-            report = chosen.of(analysis.report(meta, leaks=args.leaks, memory=args.memory))
+            report = analysis.report(meta, leaks=args.leaks, memory=args.memory)
+            report = chosen.of(_of_ranks(analysis, meta, report, chosen))
         _keep_names(analysis)
     recording = str(directory)
     try:
@@ -353,6 +354,16 @@ def _write_suppressions(file: Path | None, report: Report) -> None:
         suppressions.write(file, report.findings)
     except CuvetError as error:
         _tell(f"cuvet: {error}")
+
+
+def _of_ranks(analysis: Analysis, meta: Meta, report: Report, chosen: Choice) -> Report:
+    """The report, which says of several ranks that one program started (torchrun) which failed first."""
+    if len({each.rank for each in report.ranks}) < 2:
+        return report
+    from cuvet.analysis.merge import merged  # start: only for several ranks
+    from cuvet.analysis.verdicts import verdict_of  # start: only for several ranks
+
+    return merged([verdict_of(analysis, meta, report)], ignored=chosen.hides)
 
 
 def _without_calls(args: argparse.Namespace, meta: Meta) -> Report:
