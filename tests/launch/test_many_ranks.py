@@ -126,6 +126,12 @@ def test_a_mistake_of_all_ranks_is_one(ranks: Ranks) -> None:
     assert report.first_failure.rank == finding.site.rank
 
 
+def test_a_mistake_of_a_rank_that_ended_well_is_not_why_another_failed(ranks: Ranks) -> None:
+    report = merged(ranks("same", "well"))
+    assert (report.first_failure.rank.rank, report.first_failure.text) == (1, "ended with exit code 7")
+    assert [each.ranks for each in report.findings] == [(0, 1)]
+
+
 def test_ranks_that_are_all_well_are_not_told_of(cuvet, ranks: Ranks) -> None:
     job = ranks("well")
     report = merged(job)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import stat
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +77,23 @@ def test_each_process_of_a_launcher_that_cuvet_started_has_its_own(cuvet, progra
     assert sorted(each.rank.rank for each in ran.report.ranks) == [0, 1]
     assert {each.rank.size for each in ran.report.ranks} == {2}
     assert ran.report.first_failure is None
+
+
+def test_it_is_kept_should_cuvet_be_killed(cuvet, program, tmp_path: Path) -> None:
+    start = f"RANK=1 WORLD_SIZE=2 exec {program('stale')} 5"
+    process = subprocess.Popen(
+        cuvet.command("run", *REAL, "--trace", tmp_path / "rec", "--", "sh", "-c", start),
+        stderr=subprocess.DEVNULL,
+        env={**cuvet.environment, "RANK": "0"},
+    )
+    kept = False
+    while not kept and process.poll() is None:
+        path = tmp_path / "rec/meta.json"
+        kept = path.exists() and path.stat().st_size > 0 and bool(read_meta(tmp_path / "rec").ranks)
+    process.kill()
+    process.wait()
+    (told,) = read_meta(tmp_path / "rec").ranks
+    assert (kept, told.rank.rank, told.rank.size) == (True, 1, 2)
 
 
 def test_of_ranks_that_one_program_started_the_first_failure_is_named(cuvet, program) -> None:

@@ -64,7 +64,7 @@ static int fail(const char *way, void *stream) {
     }
     if (!strcmp(way, "crash")) return *(volatile int *)8;
     if (!strcmp(way, "kill")) return raise(SIGKILL);
-    if (!strcmp(way, "exit")) return 7;
+    if (!strcmp(way, "exit") || !strcmp(way, "same")) return 7;
     if (!strcmp(way, "hang")) { /* in a call that is stored, since the order of work matters from the allocation on */
         cuMemAllocAsync(&memory, 64, stream);
         cuLaunchHostFunc(stream, block, NULL);
@@ -87,6 +87,12 @@ int main(int argc, char **argv) {
     cuStreamCreate(&stream, 1);
     cuMemAlloc_v2(&memory, 4096);
     cuCtxSynchronize();
+    if (argc > 1 && !strcmp(argv[1], "same")) { /* a mistake of all ranks, which do not care */
+        void *gone;
+        cuStreamCreate(&gone, 1);
+        cuStreamDestroy_v2(gone);
+        cuStreamSynchronize(gone);
+    }
     if (rank && atoi(rank) == 1 && argc > 1 && (number = fail(argv[1], stream))) return number;
     ready();
     while (read(0, &byte, 1) > 0) {}
