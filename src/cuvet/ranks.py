@@ -24,9 +24,9 @@ LAUNCHERS = (
     Launcher("JOB_COMPLETION_INDEX"),
 )
 """torchrun (PyTorch documentation, torchrun (Elastic Launch), Environment Variables); Open MPI (documentation, 11.1 Environment variables
-set for MPI applications); PMIx; PMI-1, as MPICH's launcher (Flux RFC 13, Environment); Slurm (srun(1), OUTPUT ENVIRONMENT VARIABLES); an indexed
-Job of Kubernetes (Kubernetes blog, Introducing Indexed Jobs). The launcher that can stand inside another comes first: torchrun is started by
-srun, and not the other way round."""
+set for MPI applications); PMIx; PMI-1, as MPICH's launcher (Flux RFC 13, Environment); Slurm (srun(1), OUTPUT ENVIRONMENT VARIABLES); an
+indexed Job of Kubernetes (Kubernetes blog, Introducing Indexed Jobs). The launcher that can stand inside another comes first: torchrun is
+started by srun, and not the other way round."""
 MOST_DIGITS = 9
 _MOST_HOST = 255
 MOST_SPANS = 20
