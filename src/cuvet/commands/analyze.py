@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.analysis.verdicts import recordings_below
     from cuvet.reports import choice
 
+    require_roots(args.source_root)
     chosen = choice.of(args)
     named = args.directories or [_newest()]
     directories = each_once([each for directory in named for each in recordings_below(directory)])
@@ -112,14 +113,18 @@ def _report(args: argparse.Namespace, directories: list[Path], chosen: Choice) -
         return analyze_many(directories, Options(args.leaks, args.memory, chosen.hides), tell)
 
 
+def require_roots(roots: list[Path] | None) -> None:
+    """CuvetError if a ``--source-root`` is no directory."""
+    for root in roots or ():
+        if not root.is_dir():
+            raise CuvetError(f"--source-root {root}: {'not a directory' if root.exists() else 'no such directory'}")
+
+
 def sources(roots: list[Path] | None, directories: list[Path]) -> AbstractContextManager[None]:
     """While it is open, no source is read but those that this user wants to show to whom the report is for: below ``roots``, if given."""
     from cuvet.launch import trace
     from cuvet.reports.source import only_below
 
-    for root in roots or ():
-        if not root.is_dir():
-            raise CuvetError(f"--source-root {root}: {'not a directory' if root.exists() else 'no such directory'}")
     if roots is None and all(map(trace.made_here, directories)):
         return nullcontext()
     return only_below(roots or [Path.cwd()])

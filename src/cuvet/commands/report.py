@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from cuvet import CuvetError, arguments
-from cuvet.commands.analyze import add_source_root, sources
+from cuvet.commands.analyze import add_source_root, require_roots, sources
 from cuvet.numeric import import_numpy
 
 NAME = "report"
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.html is None and args.perfetto is None:
         raise CuvetError("nothing to write: give --html FILE or --perfetto FILE (see cuvet report -h)")
+    require_roots(args.source_root)
     import_numpy()
     from cuvet.analysis import ProcessAnalysis, analyze
     from cuvet.analysis.history import History
