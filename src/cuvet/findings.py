@@ -302,6 +302,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The processes that a launcher gave a rank, as far as it is known."""
     first_failure: FirstFailure | None = None
     """Of several recordings, if one of their programs failed."""
+    waiting: tuple[Waiting, ...] = ()
+    """Of several recordings whose programs somebody ended: the calls in which they were, those of the fewest ranks first."""
     findings: tuple[Finding, ...] = ()
     unexplained: tuple[UnexplainedFailure, ...] = ()
     """Calls that failed, of which no rule says why, and whose status is no answer (not ready, already so); the first of many. How many

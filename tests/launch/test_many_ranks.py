@@ -141,10 +141,11 @@ def test_ranks_that_are_all_well_are_not_told_of(cuvet, ranks: Ranks) -> None:
 
 
 def test_a_job_that_was_ended_from_outside_did_not_fail(ranks: Ranks) -> None:
-    assert merged(ranks("well", end=signal.SIGTERM)).first_failure is None
+    report = merged(ranks("well", end=signal.SIGTERM))
+    assert (report.first_failure, report.waiting) == (None, ())
 
 
-def test_of_a_job_that_hung_the_call_is_named_that_did_not_return(ranks: Ranks) -> None:
+def test_of_a_job_that_hung_the_call_is_named_that_did_not_return(cuvet, ranks: Ranks) -> None:
     job = ranks("hang", end=signal.SIGTERM)
     ended_after(job, 7)
     first = merged(job).first_failure
@@ -154,7 +155,11 @@ def test_of_a_job_that_hung_the_call_is_named_that_did_not_return(ranks: Ranks) 
     assert first.waiting.last_work.api == "cuLaunchHostFunc"
     assert [(each.text, each.ranks) for each in first.followers] == [("died of SIGTERM", (0,))]
     ended_after(job, 0.5)
-    assert merged(job).first_failure is None
+    report = merged(job)
+    assert report.first_failure is None
+    assert [(each.site.api, each.ranks) for each in report.waiting] == [("cuStreamSynchronize", (1,))]
+    line, *_ = cuvet("analyze", job).stdout.splitlines()
+    assert line == "when it was ended: rank 1 was in cuStreamSynchronize, for 500 ms"
 
 
 def test_wall_clocks_that_may_differ_are_said(ranks: Ranks) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from signal import SIGKILL
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from cuvet.analysis.clocks import Clocks
 from cuvet.analysis.process import ENDED_BY_OTHERS
 from cuvet.analysis.verdicts import Lived, Verdict
@@ -131,6 +133,27 @@ def _told(first: Failure, followers: Sequence[Failure], clocks: str) -> FirstFai
         clocks=clocks,
         followers=tuple(_followers(followers, first)),
     )
+
+
+def stood(verdicts: Sequence[Verdict], found: Found | None) -> tuple[Waiting, ...]:
+    """The calls in which ranks were when somebody ended the job; none if a rank failed by itself. The odd ones out come first."""
+    if found is not None and not found.failure.by_others:
+        return ()
+    groups: dict[object, list[tuple[Rank, Waiting]]] = {}
+    for verdict in verdicts:
+        for lived in verdict.processes if not _is_well(verdict) else ():
+            for each in lived.waiting:
+                if lived.rank is not None:
+                    groups.setdefault((each.site.api, each.site.frames), []).append((lived.rank, each))
+    told = [_together(group) for group in groups.values()]
+    return tuple(sorted(told, key=lambda each: len(each.ranks)))
+
+
+def _together(group: Sequence[tuple[Rank, Waiting]]) -> Waiting:
+    """The one that has waited longest, with the ranks of all."""
+    rank, longest = max(group, key=lambda each: each[1].for_ns or 0)
+    site = replace(longest.site, rank=rank)
+    return replace(longest, site=site, ranks=tuple(sorted({each.rank for each, _ in group})))
 
 
 def _is_well(verdict: Verdict) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cuvet import CuvetError
 from cuvet.analysis.clocks import Clocks
-from cuvet.analysis.first import first_failure, rank_of_several_jobs
+from cuvet.analysis.first import first_failure, rank_of_several_jobs, stood
 from cuvet.analysis.folding import folded_failures
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.verdicts import Options, Verdict, verdict_on
@@ -84,6 +84,7 @@ def merged(
         program=next(iter([*failed, *programs])),
         ranks=tuple(each for report in reports for each in report.ranks),
         first_failure=found.told if found is not None else None,
+        waiting=stood(verdicts, found),
         findings=tuple(findings),
         unexplained=folded_failures(
             failure for report in reports for failure in report.unexplained if id(failure) not in told

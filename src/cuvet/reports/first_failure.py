@@ -1,6 +1,6 @@
 """Which of several ranks failed first, for people: in one line, with how the others followed in one line each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -23,6 +23,20 @@ def render(first: FirstFailure, console: Console) -> None:
     for key, text in _explanation(first):
         terminal.labelled(key, text, console)
     console.print()
+
+
+def render_waiting(waiting: Sequence[Waiting], console: Console) -> None:
+    """Where ranks were when somebody ended the job."""
+    for each in waiting[:MOST_FOLLOWERS]:
+        for_ = f", for {terminal.duration(each.for_ns)}" if each.for_ns is not None else ""
+        text = f": {ranks.told_all(each.ranks)} {'were' if len(each.ranks) > 1 else 'was'} in {each.site.api}{for_}"
+        terminal.line(console, Text("when it was ended", style=terminal.STYLES["note"]).append(text, style="bold"))
+        if each.site.frames:
+            terminal.render_site(each.site, console)
+        for more in waits(each):
+            terminal.labelled("waits", more, console)
+    if waiting:
+        console.print()
 
 
 def _explanation(first: FirstFailure) -> Iterator[tuple[str, str]]:

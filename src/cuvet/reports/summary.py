@@ -37,7 +37,7 @@ Pieces = tuple[tuple[str, str], ...]
 
 def is_all(report: Report) -> bool:
     """Whether the summary is the whole report."""
-    found = report.findings or report.unexplained or report.machine or report.first_failure
+    found = report.findings or report.unexplained or report.machine or report.first_failure or report.waiting
     return not found and report.memory is None
 
 

@@ -98,6 +98,7 @@ def render(
     all recordings there, told when they are many. ``verbose``: every finding in full, with all that is known about its rule."""
     if report.first_failure is not None:
         first_failure.render(report.first_failure, console)
+    first_failure.render_waiting(report.waiting, console)
     shown = report.findings if verbose else select(report.findings)
     known: set[str] = set()
     for finding in shown:
