@@ -22,11 +22,21 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     realtime_ns: int
 
 
+class Stood(msgspec.Struct, frozen=True, kw_only=True):
+    """The call number ``call`` of a thread had not returned at ``since_ns`` of CLOCK_MONOTONIC, nor ever since."""
+
+    process: int
+    thread: int
+    call: int
+    since_ns: int
+
+
 class Meta(msgspec.Struct, kw_only=True):
     """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
     ended; ``notes`` are sentences about what could not be seen, ``hints`` what would make the next recording better; ``machine``: what
     was wrong with the machine when it failed. ``host`` and ``boot`` (its boot id) name the machine; ``rank`` is what the environment of
-    ``cuvet run`` told, ``ranks`` what those of processes told; ``ended``: when the program ended."""
+    ``cuvet run`` told, ``ranks`` what those of processes told; ``ended``: when the program ended; ``stood``: calls that
+    had not returned then."""
 
     argv: tuple[str, ...] = ()
     pid: int = 0
@@ -43,6 +53,7 @@ class Meta(msgspec.Struct, kw_only=True):
     rank: Rank | None = None
     ranks: tuple[ProcessRank, ...] = ()
     ended: Moment | None = None
+    stood: tuple[Stood, ...] = ()
 
     def rank_of(self, process: int) -> Rank | None:
         """The rank of a process, whose own environment tells best. Where those of others told another rank than ``rank``, a launcher was

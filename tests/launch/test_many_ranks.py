@@ -162,6 +162,30 @@ def test_of_a_job_that_hung_the_call_is_named_that_did_not_return(cuvet, ranks: 
     assert line == "when it was ended: rank 1 was in cuStreamSynchronize, for 500 ms"
 
 
+def test_a_call_without_a_time_has_waited_as_long_as_it_was_watched(ranks: Ranks) -> None:
+    job = ranks("unstored", end=signal.SIGTERM)
+    report = merged(job)
+    assert report.first_failure is None
+    (waiting,) = report.waiting
+    assert (waiting.site.api, waiting.for_ns, waiting.ranks) == ("cuStreamSynchronize", None, (1,))
+
+    def watched(meta: dict) -> None:
+        call = {"process": waiting.site.process, "thread": waiting.site.thread, "call": waiting.site.call}
+        meta["stood"] = [{**call, "since_ns": meta["ended"]["monotonic_ns"] - 8 * 10**9}]
+
+    edit_meta(job, [1], watched)
+    first = merged(job).first_failure
+    assert first.text == "died of SIGTERM in cuStreamSynchronize, in which it had been for at least 8.0 s"
+    assert merged(job).waiting == ()
+
+
+def test_of_a_rank_whose_end_nobody_saw_nothing_is_said(ranks: Ranks) -> None:
+    """Its ``cuvet run`` was killed, too."""
+    job = ranks("kill", "term")
+    edit_meta(job, [1], lambda meta: meta.update(signal=None, ended=None))
+    assert merged(job).first_failure is None
+
+
 def test_wall_clocks_that_may_differ_are_said(ranks: Ranks) -> None:
     """A rank of another machine, whose wall clock is an hour ahead; nothing common tells it."""
     job = ranks("kill", "term")

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from cuvet.analysis.standing import Standing, standings
+from cuvet.analysis.waiting import still_standing
 from cuvet.findings import Rank
 from cuvet.launch.living import rank_of, recordings
+from cuvet.recording import Recording
 
 from ..recording import writing
 
@@ -142,6 +144,24 @@ def test_calls_that_returned_between_the_looks_are_left_out(tmp_path: Path) -> N
 
     (standing,) = standings([path], lambda process: None, 1, goes_on).processes
     assert (standing.waiting, standing.verdicts) == ((), ())
+
+
+def test_a_call_that_is_still_the_same_stands_since_it_was_seen_first(tmp_path: Path) -> None:
+    threads = {
+        1: {1: slot("cuCtxSynchronize", 1)},
+        2: {4: slot("cuMemAlloc", 4)},
+        3: {1: slot("cuMemAlloc", 1, status=0)},
+    }
+    recording = Recording(living(tmp_path, threads))
+    list(recording.poll())
+    first = still_standing([], [recording], 100)
+    assert [(each.thread, each.call, each.since_ns) for each in first] == [(1, 1, 100), (2, 4, 100)]
+    threads[2][5] = slot("cuMemFree", 5)
+    living(tmp_path, threads)
+    assert [(each.thread, each.call, each.since_ns) for each in still_standing(first, [recording], 300)] == [
+        (1, 1, 100),
+        (2, 5, 300),
+    ]
 
 
 def test_what_does_not_return_has_a_verdict(tmp_path: Path) -> None:

@@ -145,7 +145,8 @@ def stood(verdicts: Sequence[Verdict], found: Found | None) -> tuple[Waiting, ..
             for each in lived.waiting:
                 if lived.rank is not None:
                     groups.setdefault((each.site.api, each.site.frames), []).append((lived.rank, each))
-    told = [_together(group) for group in groups.values()]
+    shown = found.failure.waiting if found is not None else None
+    told = [_together(group) for group in groups.values() if [each for _, each in group] != [shown]]
     return tuple(sorted(told, key=lambda each: len(each.ranks)))
 
 
@@ -204,7 +205,9 @@ def _end(unit: Unit, clocks: Clocks, together: bool) -> Failure | None:
     after = f" after {main.last_api}" if main.last_api else ""
     if not unit.alone or verdict.ended is None:
         last_ns = clocks.of_call(verdict, main, main.last_ns)
-        return None if main.ended else Failure(unit, main.process, last_ns, _UNSEEN, after, follows=True)
+        return (
+            None if main.ended else Failure(unit, main.process, last_ns, _UNSEEN, after, by_others=True, follows=True)
+        )
     ended_ns = clocks.time_ns(verdict, verdict.ended.monotonic_ns)
     if program.signal is None:
         return Failure(unit, main.process, ended_ns, f"ended with exit code {program.exit_code}", follows=True)
@@ -214,7 +217,8 @@ def _end(unit: Unit, clocks: Clocks, together: bool) -> Failure | None:
     where = f" in {waiting.site.api}" if waiting is not None else after
     waited_ns = waiting.for_ns or 0 if waiting is not None else 0
     if by_others and waited_ns >= TOGETHER_NS:
-        where += f", in which it had been for {waited_ns / 1e9:.1f} s"
+        least = "at least " if waiting is not None and waiting.at_least else ""
+        where += f", in which it had been for {least}{waited_ns / 1e9:.1f} s"
         since = ended_ns - waited_ns
         return Failure(unit, main.process, since, text, where, by_others=True, follows=True, waiting=waiting)
     return Failure(unit, main.process, ended_ns, text, where, by_others=by_others, follows=True)

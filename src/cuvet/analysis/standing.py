@@ -14,12 +14,11 @@ from cuvet.analysis.clocks import rate
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.ranked import RankOf
-from cuvet.analysis.waiting import loads_code, waiting_calls
+from cuvet.analysis.waiting import loads_code, standing_calls, waiting_calls
 from cuvet.findings import Rank, Tool, Waiting
 from cuvet.printable import valid
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
-from cuvet.recording.layout import PENDING
 
 SCHEMA = "cuvet-ps/1"
 LONG_NS = 10 * 10**9
@@ -59,7 +58,7 @@ def standings(files: Sequence[Path], rank_of: RankOf, seconds: float, sleep: Cal
     out. ``rank_of`` a process."""
     notes: list[str] = []
     recordings = list(_living(files, notes))
-    first = {each.pid: _calls(each) for each in recordings}
+    first = {each.pid: standing_calls(each) for each in recordings}
     began_ns = time.monotonic_ns()
     if any(first.values()):
         sleep(seconds)
@@ -90,14 +89,6 @@ def _living(files: Sequence[Path], notes: list[str]) -> Iterator[Recording]:
                 yield recording
         except RecordingError as error:
             notes.append(str(error))
-
-
-def _calls(recording: Recording) -> Mapping[int, int]:
-    """By thread, the number of the call that it is in."""
-    with suppress(RecordingError):
-        newest = {thread: slots[-1] for thread, slots in recording.flight().items() if len(slots)}
-        return {thread: int(slot["number"]) for thread, slot in newest.items() if int(slot["status"]) == PENDING}
-    return {}
 
 
 def _standing(

@@ -126,7 +126,7 @@ def _lived(process: ProcessAnalysis, meta: Meta) -> Lived:
     last_api = ""
     with suppress(RecordingError):  # it has been said
         if not ended:
-            waiting = waiting_calls(process, until)
+            waiting = [_since(each, meta) for each in waiting_calls(process, until)]
         slots = {thread: slot[-1] for thread, slot in recording.flight().items() if len(slot)}
         last = max([last, *(recording.clock.ns(int(slot["entered"])) for slot in slots.values())])
         newest = max(slots.values(), key=lambda slot: int(slot["entered"]), default=None)
@@ -144,3 +144,15 @@ def _lived(process: ProcessAnalysis, meta: Meta) -> Lived:
         waiting=tuple(waiting),
         met=process.met,
     )
+
+
+def _since(waiting: Waiting, meta: Meta) -> Waiting:
+    """With how long it had waited at least, if the call's own time was not taken."""
+    site, ended = waiting.site, meta.ended
+    same = (
+        each for each in meta.stood if (each.process, each.thread, each.call) == (site.process, site.thread, site.call)
+    )
+    stood = next(same, None)
+    if waiting.for_ns is not None or stood is None or ended is None:
+        return waiting
+    return msgspec.structs.replace(waiting, for_ns=max(0, ended.monotonic_ns - stood.since_ns), at_least=True)

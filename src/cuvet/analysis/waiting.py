@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.findings import Site, Waiting
+from cuvet.meta import Stood
 from cuvet.model import Call, Context, Event, Model, Stream
 from cuvet.model.objects import Object
 from cuvet.printable import valid
+from cuvet.recording import Recording, RecordingError
 from cuvet.recording.launches import Launched, launched
 from cuvet.recording.layout import PENDING
 from cuvet.recording.reader import Array
@@ -45,6 +49,24 @@ def waiting_calls(process: ProcessAnalysis, now_ns: int | None = None) -> list[W
     launches = list(_launches(process))
     found = [_waiting(process, thread, slots, launches, now_ns) for thread, slots in pending.items()]
     return sorted(found, key=lambda each: each.site.time_ns)
+
+
+def standing_calls(recording: Recording) -> dict[int, int]:
+    """By thread, the number of the call that it is in. Empty if the file cannot be read any more."""
+    with suppress(RecordingError):
+        newest = {thread: slots[-1] for thread, slots in recording.flight().items() if len(slots)}
+        return {thread: int(slot["number"]) for thread, slot in newest.items() if int(slot["status"]) == PENDING}
+    return {}
+
+
+def still_standing(before: Sequence[Stood], recordings: Sequence[Recording], now_ns: int) -> list[Stood]:
+    """The calls in which threads are, each as it was ``before`` if it is the same. ``now_ns``: of CLOCK_MONOTONIC."""
+    known = {(each.process, each.thread, each.call): each for each in before}
+    calls = ((each.pid, *call) for each in recordings for call in standing_calls(each).items())
+    return [
+        known.get((process, thread, call)) or Stood(process=process, thread=thread, call=call, since_ns=now_ns)
+        for process, thread, call in calls
+    ]
 
 
 def _launches(process: ProcessAnalysis) -> list[Launched]:

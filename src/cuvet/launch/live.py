@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 
     from cuvet.analysis import Analysis
     from cuvet.findings import Finding
+    from cuvet.meta import Stood
+    from cuvet.recording import Recording
 
 _POLL_S = 0.2
 _FIRST_POLLS_S = (0.02, 0.05, 0.1)
+_LOOK_NS = 5 * 10**9
+"""Between two looks at the calls in which threads are, of which not all have a time."""
 _NICENESS = 10
 _NICENESS_BESIDE_DEVICE = 19
 """Of processes that answer each other all the time, each wait for a processor delays both."""
@@ -65,6 +70,8 @@ class Live:
         self.environments: dict[int, dict[str, str]] = {}
         """The user's part of the environment that a process was started with, of those that have a recording and ran long enough."""
         self._seen = seen
+        self.stood: list[Stood] = []
+        """Calls that had not returned when this was looked at last."""
         self._thread = threading.Thread(target=self._run, name="cuvet-live", daemon=True)
         self._thread.start()
 
@@ -78,6 +85,7 @@ class Live:
     def _run(self) -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._niceness)
         waits = iter(_FIRST_POLLS_S)
+        looked_ns = time.monotonic_ns()
         while not self._stop.wait(next(waits, _POLL_S)):
             recordings = self._recordings()
             recorded = {int(pid) for pid in (name.partition("-")[0] for name in recordings) if pid.isdecimal()}
@@ -89,7 +97,17 @@ class Live:
             analysis = self._following(recordings)
             if analysis is not None:
                 self._tell(analysis.advance(running=True))
-                self._bound.look_at([process.recording for process in analysis.processes()])
+                opened = [process.recording for process in analysis.processes()]
+                self._bound.look_at(opened)
+                if (now_ns := time.monotonic_ns()) - looked_ns >= _LOOK_NS:
+                    looked_ns = now_ns
+                    self._look_at_calls(opened, now_ns)
+
+    def _look_at_calls(self, recordings: list[Recording], now_ns: int) -> None:
+        from cuvet.analysis.waiting import still_standing  # start: only for programs that call CUDA
+
+        living = [recording for recording in recordings if recording.is_running]
+        self.stood = still_standing(self.stood, living, now_ns)
 
     def _recordings(self) -> list[str]:
         return [path.name for path in self._directory.glob("*.cuvet")]

@@ -190,6 +190,7 @@ def _run(
                 lost = [*start.notices.stop(), *bound.notes]
                 lost += filter(None, [start.device.failure if start.device else None])
     meta = msgspec.structs.replace(_ended(meta, child, ending, live, analysis, lost), ended=ended)
+    trace.write_meta(directory, meta)  # now, since whoever ended the program may end cuvet, too
     if analysis is not None:
         exceeded = bound.exceeded([process.recording for process in analysis.processes()])
         meta = msgspec.structs.replace(meta, hints=tuple(exceeded))
@@ -275,6 +276,7 @@ def _ended(
         signal=ending.signal,
         notes=tuple(notes),
         ranks=_ranks(live.environments, meta.host),
+        stood=tuple(live.stood),
     )
 
 

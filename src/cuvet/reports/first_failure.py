@@ -28,7 +28,8 @@ def render(first: FirstFailure, console: Console) -> None:
 def render_waiting(waiting: Sequence[Waiting], console: Console) -> None:
     """Where ranks were when somebody ended the job."""
     for each in waiting[:MOST_FOLLOWERS]:
-        for_ = f", for {terminal.duration(each.for_ns)}" if each.for_ns is not None else ""
+        least = "at least " if each.at_least else ""
+        for_ = f", for {least}{terminal.duration(each.for_ns)}" if each.for_ns is not None else ""
         text = f": {ranks.told_all(each.ranks)} {'were' if len(each.ranks) > 1 else 'was'} in {each.site.api}{for_}"
         terminal.line(console, Text("when it was ended", style=terminal.STYLES["note"]).append(text, style="bold"))
         if each.site.frames:

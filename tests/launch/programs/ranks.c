@@ -65,8 +65,8 @@ static int fail(const char *way, void *stream) {
     if (!strcmp(way, "crash")) return *(volatile int *)8;
     if (!strcmp(way, "kill")) return raise(SIGKILL);
     if (!strcmp(way, "exit") || !strcmp(way, "same")) return 7;
-    if (!strcmp(way, "hang")) { /* in a call that is stored, since the order of work matters from the allocation on */
-        cuMemAllocAsync(&memory, 64, stream);
+    if (!strcmp(way, "hang")) cuMemAllocAsync(&memory, 64, stream); /* from here on waits are stored */
+    if (!strcmp(way, "hang") || !strcmp(way, "unstored")) {
         cuLaunchHostFunc(stream, block, NULL);
         cuStreamSynchronize(stream);
     }
