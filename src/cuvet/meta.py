@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -55,11 +56,13 @@ class Meta(msgspec.Struct, kw_only=True):
     ended: Moment | None = None
     stood: tuple[Stood, ...] = ()
 
-    def rank_of(self, process: int) -> Rank | None:
+    @property
+    def rank_of(self) -> Callable[[int], Rank | None]:
         """The rank of a process, whose own environment tells best. Where those of others told another rank than ``rank``, a launcher was
         started here, and ``rank`` is not that of a process whose environment was not seen."""
         own = {each.process: each.rank for each in self.ranks}
-        return own.get(process) or (self.rank if all(each == self.rank for each in own.values()) else None)
+        other = self.rank if all(each == self.rank for each in own.values()) else None
+        return lambda process: own.get(process, other)
 
     @property
     def program(self) -> Program:

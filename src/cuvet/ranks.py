@@ -52,7 +52,7 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
 def told(rank: Rank) -> str:
     """``rank 3 of 8 on node1``."""
     size = f" of {rank.size:,}" if rank.size is not None else ""
-    return f"rank {rank.rank}{size}{f' on {rank.host}' if rank.host else ''}"
+    return f"rank {rank.rank}{size}{f' on {rank.host[:_MOST_HOST]}' if rank.host else ''}"
 
 
 def told_all(ranks: Sequence[int], processes: int = 0) -> str:

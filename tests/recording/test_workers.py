@@ -13,6 +13,7 @@ from cuvet.analysis import workers
 from cuvet.analysis.verdicts import Options, Verdict
 from cuvet.analysis.workers import Judged, Unreadable, judged, number_of_workers
 from cuvet.findings import Program, Report, Tool
+from cuvet.printable import valid
 
 
 def verdict(directory: Path, options: Options) -> Verdict:
@@ -74,6 +75,17 @@ def test_why_a_recording_has_no_verdict(directories: list[Path]) -> None:
         "3: cuvet failed on it; please report this: KeyError: 'x'",
         "4: denied",
     ]
+
+
+def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    def made_up(directory: Path, options: Options) -> Verdict:
+        report = Report(tool=Tool(version="1"), program=Program(argv=("\udcff",)))
+        return Verdict(directory=valid(directory), report=report)
+
+    odd = tmp_path / os.fsdecode(b"rec.\xff")
+    (outcome,) = judged([odd], Options(), 1, judge=made_up)
+    assert isinstance(outcome, Unreadable)
+    assert outcome.why.startswith(f"{tmp_path}/rec.\\xff: its verdict cannot be written: ")
 
 
 def test_a_process_that_took_much_memory_ends_after_its_recording(

@@ -22,6 +22,11 @@ LEAST_MEETING_NS = 1_000_000
 they return at once."""
 
 
+LATEST_NS = (1 << 63) - 1
+"""A recording that somebody made up can say any time."""
+MOST_HOST = 255
+
+
 class _Bounds(NamedTuple):
     """When the last of a machine entered the common call, and when the first returned, by the machine's clock."""
 
@@ -39,7 +44,7 @@ class Clocks:
 
     def time_ns(self, verdict: Verdict, monotonic_ns: int) -> int:
         """Of CLOCK_MONOTONIC, since the Unix epoch."""
-        return monotonic_ns + self._offsets[_machine(verdict)]
+        return min(max(monotonic_ns + self._offsets[_machine(verdict)], 0), LATEST_NS)
 
     def of_call(self, verdict: Verdict, lived: Lived, time_ns: int) -> int:
         """Since the Unix epoch, of what is so many nanoseconds behind the first record of a process."""
@@ -48,7 +53,7 @@ class Clocks:
         return self.time_ns(verdict, lived.start.monotonic_ns + scaled)
 
     def _correct(self, verdicts: Sequence[Verdict]) -> str:
-        hosts = {_machine(verdict): verdict.host for verdict in verdicts}
+        hosts = {_machine(verdict): verdict.host[:MOST_HOST] for verdict in verdicts}
         bounds = {machine: self._bounds(of) for machine, of in _by_machine(verdicts).items()}
         known = {machine: each for machine, each in bounds.items() if each is not None}
         if len(known) < len(bounds):

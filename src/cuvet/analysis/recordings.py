@@ -130,8 +130,9 @@ class Analysis:
         return with_ranks(report, meta.rank_of) if report.ranks else report
 
     def _ranks(self, meta: Meta) -> Iterator[ProcessRank]:
+        rank_of = meta.rank_of
         for process in self.processes():
-            rank = meta.rank_of(process.recording.pid)
+            rank = rank_of(process.recording.pid)
             if rank is not None:
                 yield ProcessRank(process=process.recording.pid, rank=rank)
 

@@ -15,6 +15,7 @@ from cuvet.analysis.recordings import Analysis
 from cuvet.analysis.waiting import waiting_calls
 from cuvet.findings import Finding, Rank, Report, Waiting
 from cuvet.meta import Meta, Moment, read_meta
+from cuvet.printable import valid
 from cuvet.recording import RecordingError
 from cuvet.recording.layout import End
 
@@ -106,7 +107,7 @@ def verdict_on(directory: Path, options: Options, then: Callable[[ProcessAnalysi
 def verdict_of(analysis: Analysis, meta: Meta, report: Report) -> Verdict:
     """What is left of an analysis that has made its report."""
     return Verdict(
-        directory=str(analysis.directory),
+        directory=valid(analysis.directory),
         report=report,
         host=meta.host,
         boot=meta.boot,

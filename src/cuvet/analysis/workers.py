@@ -16,6 +16,7 @@ import msgspec
 
 from cuvet import CuvetError
 from cuvet.analysis.verdicts import Options, Verdict, verdict_on
+from cuvet.printable import valid
 
 WORKER_BYTES = 1 << 30
 """Memory that is left for each process. One that has taken more ends after its recording, and another goes on."""
@@ -83,7 +84,7 @@ def judged(
                 if outcome is None and attempts[worker.number] < ATTEMPTS:
                     left.append(worker.number)
                 else:
-                    outcomes[worker.number] = outcome or Unreadable(why=f"{directories[worker.number]}: {_DIED}")
+                    outcomes[worker.number] = outcome or Unreadable(why=f"{valid(directories[worker.number])}: {_DIED}")
                     tell(1)
                 if worker.goes_on and left:
                     _give(worker, left, attempts, directories)
@@ -146,19 +147,28 @@ def _serve(connection: Connection, options: Options, judge: Judge) -> None:
             directory = Path(os.fsdecode(connection.recv_bytes()))
         except (EOFError, OSError):
             return
-        outcome = _outcome(directory, options, judge)
+        told = _encoded(_outcome(directory, options, judge), directory)
         small = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < WORKER_BYTES
-        connection.send_bytes((_GOES_ON if small else _LAST) + msgspec.json.encode(outcome))
+        connection.send_bytes((_GOES_ON if small else _LAST) + told)
+
+
+def _encoded(outcome: Outcome, directory: Path) -> bytes:
+    try:
+        return msgspec.json.encode(outcome)
+    except ValueError as error:  # a text that is not Unicode, in a recording that somebody made up
+        return msgspec.json.encode(Unreadable(why=f"{valid(directory)}: its verdict cannot be written: {error}"))
 
 
 def _outcome(directory: Path, options: Options, judge: Judge) -> Outcome:
     try:
         return Judged(verdict=judge(directory, options))
     except CuvetError as error:
-        return Unreadable(why=str(error))
+        return Unreadable(why=valid(str(error)))
     except OSError as error:
-        return Unreadable(why=f"{directory}: {error.strerror}")
+        return Unreadable(why=f"{valid(directory)}: {error.strerror}")
     except MemoryError:
-        return Unreadable(why=f"{directory}: there is not enough memory to judge it")
+        return Unreadable(why=f"{valid(directory)}: there is not enough memory to judge it")
     except Exception as error:  # a defect of cuvet must not cost the verdicts on the others; it is reported
-        return Unreadable(why=f"{directory}: cuvet failed on it; please report this: {type(error).__name__}: {error}")
+        return Unreadable(
+            why=f"{valid(directory)}: cuvet failed on it; please report this: {type(error).__name__}: {error}"
+        )
