@@ -46,10 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import_numpy()
     from cuvet.analysis.standing import standings
+    from cuvet.launch import progress
     from cuvet.launch.living import rank_of, recordings
     from cuvet.reports.standing import document
 
     files = recordings(args.what)
-    found = standings(files, partial(rank_of, files), args.seconds, time.sleep)
+    with progress.shown(sorted({file.parent for file in files})):
+        found = standings(files, partial(rank_of, files), args.seconds, time.sleep)
     reports.write(document(found), args)
     return 0 if found.processes else 1
