@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cuvet import CuvetError
 from cuvet.cli import parse
-from cuvet.findings import Finding, Report
+from cuvet.findings import Finding, FirstFailure, Report
 from cuvet.reports import choice, verdict
 
 from .findings import finding, frame, report
@@ -207,3 +208,25 @@ def test_in_a_directory_that_was_deleted_there_is_no_configuration(project: Path
     (project / ".cuvet.toml").write_text("[run]\nignore = ['CV201']\n")
     os.rmdir(Path.cwd())
     assert chosen() == EVERY
+
+
+@pytest.mark.parametrize(
+    ("options", "is_there"),
+    [((), True), (("--ignore", "CV101"), True), (("--ignore", "CV201"), False), (("--select", "CV101"), False)],
+)
+def test_a_first_failure_is_a_finding_of_the_report_only_if_that_is_chosen(
+    options: tuple[str, ...], is_there: bool
+) -> None:
+    first = FirstFailure(process=1, text="", time_ns=0, finding=True)
+    made = chosen(*options, of=msgspec.structs.replace(EVERY, first_failure=first)).first_failure
+    assert made is not None
+    assert made.finding == is_there
+
+
+def test_nor_if_it_is_suppressed(project: Path) -> None:
+    (project / "s.toml").write_text('[[suppression]]\nrule = "CV201"\nreason = "x"\n')
+    first = FirstFailure(process=1, text="", time_ns=0, finding=True)
+    of = msgspec.structs.replace(EVERY, first_failure=first)
+    made = chosen("--suppressions", str(project / "s.toml"), of=of).first_failure
+    assert made is not None
+    assert not made.finding

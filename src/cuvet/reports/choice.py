@@ -12,7 +12,7 @@ import msgspec
 
 from cuvet import configuration
 from cuvet.configuration import Key, Table
-from cuvet.reports.ignored import is_ignored, without_ignored
+from cuvet.reports.ignored import is_ignored, with_findings, without_ignored
 from cuvet.reports.verdict import LEAST
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Choice:
     def of(self, report: Report) -> Report:
         """The report with the findings that are chosen; ``stats`` says how many are not, and why."""
         selected = tuple(finding for finding in report.findings if self._is_selected(finding))
-        report_of_selected = without_ignored(msgspec.structs.replace(report, findings=selected))
+        report_of_selected = without_ignored(with_findings(report, selected))
         kept = report_of_selected.findings
         there = tuple(finding for finding in kept if not self._is_suppressed(finding))
         new = self.known.new(there) if self.known else there
@@ -60,7 +60,7 @@ class Choice:
             "baseline": len(there) - len(new),
         }
         return msgspec.structs.replace(
-            report_of_selected,
+            with_findings(report_of_selected, new),
             findings=tuple(map(self._as_severe, new)),
             stats=report_of_selected.stats | {name: count for name, count in left_out.items() if count},
             configuration=self.configuration,

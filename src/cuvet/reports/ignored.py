@@ -31,7 +31,15 @@ def without_ignored(report: Report) -> Report:
         for why in mistakes(comment)
     )
     stats = dict(Counter(report.stats) + ignored)
-    return msgspec.structs.replace(report, findings=kept, hints=(*report.hints, *wrong), stats=stats)
+    return msgspec.structs.replace(with_findings(report, kept), hints=(*report.hints, *wrong), stats=stats)
+
+
+def with_findings(report: Report, kept: tuple[Finding, ...]) -> Report:
+    """The report with those of its findings that are ``kept``, which the first failure is none of if it is left out."""
+    first = report.first_failure
+    if first is not None and first.finding and kept[:1] != report.findings[:1]:
+        first = msgspec.structs.replace(first, finding=False)
+    return msgspec.structs.replace(report, findings=kept, first_failure=first)
 
 
 def is_ignored(finding: Finding) -> bool:
