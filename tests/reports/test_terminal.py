@@ -438,7 +438,18 @@ def test_the_emulated_device_is_named(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration_ns", "expected"), [(7, "7 ns"), (4_100, "4.1 µs"), (4_123_456, "4.12 ms"), (3_600 * 10**9, "3,600 s")]
+    ("duration_ns", "expected"),
+    [
+        (7, "7 ns"),
+        (999, "999 ns"),
+        (4_100, "4.1 µs"),
+        (999_499, "999 µs"),
+        (999_500, "1 ms"),
+        (4_123_456, "4.12 ms"),
+        (999_999_999, "1 s"),
+        (999_600_000_000, "1,000 s"),
+        (3_600 * 10**9, "3,600 s"),
+    ],
 )
 def test_duration(duration_ns: int, expected: str) -> None:
     assert terminal.duration(duration_ns) == expected

@@ -327,12 +327,9 @@ def _note(thing: ObjectReport, verb: str, site: Site, use: Site, again: bool) ->
 def duration(duration_ns: int) -> str:
     """A length of time in the unit that suits it: ``4.1 ms``."""
     for unit, factor in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
-        if duration_ns >= factor:
-            return (
-                f"{duration_ns / factor:.3g} {unit}"
-                if duration_ns < 1000 * factor
-                else f"{duration_ns / factor:,.0f} {unit}"
-            )
+        value = duration_ns / factor
+        if float(f"{value:.3g}") >= 1:  # 999.6 µs is 1 ms
+            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
     return f"{duration_ns} ns"
 
 
