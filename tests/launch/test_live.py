@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cuvet import CuvetError
-from cuvet.launch import watch
+from cuvet.launch import living, watch
 from cuvet.launch.live import tree_of
 
 REAL = ("--device", "real")
@@ -53,9 +53,9 @@ def test_without_a_terminal_it_tells_once_what_is_there(cuvet, program) -> None:
 def test_the_newest_recording_is_found(cuvet, program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", cuvet.environment["XDG_STATE_HOME"])
     with running(cuvet, program("stale"), "60") as (trace, pid):
-        monkeypatch.setattr(watch, "_own_processes", lambda: tree_of(pid))  # others may be recorded now
+        monkeypatch.setattr(living, "_own_processes", lambda: tree_of(pid))  # others may be recorded now
         assert watch.directory_of(None) == trace
-        monkeypatch.setattr(watch, "_own_processes", list)
+        monkeypatch.setattr(living, "_own_processes", list)
         with pytest.raises(CuvetError, match="no program of yours"):
             watch.directory_of(None)
 

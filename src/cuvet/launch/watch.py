@@ -20,9 +20,7 @@ from typing import NoReturn
 from cuvet import CuvetError
 from cuvet.analysis import Analysis, read_meta
 from cuvet.analysis.now import Now, now
-from cuvet.launch import trace
-from cuvet.launch.live import environment_of, tree_of
-from cuvet.recording import Recording, RecordingError
+from cuvet.launch import living
 from cuvet.recording.reader import KEPT_SUFFIX
 from cuvet.reports import live, terminal
 from cuvet.reports.ignored import is_ignored
@@ -46,52 +44,8 @@ _KEYS = {
 def directory_of(what: str | None) -> Path:
     """Of a directory or a process; for None of the recorded process of this user that began last and lives. CuvetError if there is none."""
     if what is None:
-        return _newest()
-    if not what.isdecimal() or Path(what).is_dir():
-        return Path(what)
-    for process in tree_of(int(what)):
-        directory = _directory_of(process)
-        if directory is not None and any(_is_own(file) for file in directory.glob(f"{process}-*.cuvet")):
-            return directory
-    raise CuvetError(f"process {what} is not one of yours that `cuvet run` records and that has called CUDA")
-
-
-def _newest() -> Path:
-    directories = {*trace.all_directories(), *filter(None, map(_directory_of, _own_processes()))}
-    files = [file for directory in directories for file in directory.glob("*.cuvet") if _is_own(file)]
-    for file in sorted(files, key=_start, reverse=True):
-        with suppress(RecordingError):
-            if Recording(file).is_running:
-                return file.parent
-    raise CuvetError(
-        "no program of yours that `cuvet run` records has called CUDA and still runs: name a directory or a process"
-    )
-
-
-def _start(file: Path) -> int:
-    start = file.stem.rpartition("-")[2]
-    return int(start) if start.isdecimal() else 0
-
-
-def _is_own(file: Path) -> bool:
-    """What others put into a directory is not looked at."""
-    try:
-        return file.lstat().st_uid == os.getuid()
-    except OSError:
-        return False
-
-
-def _own_processes() -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdecimal() and entry.stat().st_uid == os.getuid():
-                yield int(entry.name)
-
-
-def _directory_of(process: int) -> Path | None:
-    """Where the process was told to write its recording."""
-    directory = environment_of(process).get("CUVET_TRACE")
-    return Path(directory) if directory else None
+        return living.newest()
+    return Path(what) if not what.isdecimal() or Path(what).is_dir() else living.directory_of(int(what))
 
 
 def moments(directory: Path, clock: Callable[[], float] = time.monotonic) -> Iterator[Moment]:
