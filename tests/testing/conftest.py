@@ -56,6 +56,17 @@ class Session:
         return [line.removeprefix(begin) for line in self.stdout.splitlines() if line.startswith(begin)]
 
 
+def blamed(session: Session) -> dict[str, str]:
+    """The rules that were found, by test."""
+    return {name: case.rules for name, case in session.cases.items() if case.rules}
+
+
+def planted(session: Session) -> dict[str, str]:
+    """The rule whose code stands in its name, by test."""
+    codes = {name: re.search(r"_(CV\d+)", name) for name in session.cases}
+    return {name: code[1] for name, code in codes.items() if code}
+
+
 def environment_of(directory: Path) -> dict[str, str]:
     """In which pytest finds the plugin as it is declared in pyproject.toml, whatever is installed."""
     declared = re.search(r"\[project\.entry-points\.pytest11\]\n(.*)\n", (ROOT / "pyproject.toml").read_text())

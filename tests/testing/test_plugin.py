@@ -9,19 +9,7 @@ import stat
 
 import pytest
 
-from .conftest import PROJECT
-
-ENDING = "_CV"
-
-
-def blamed(session) -> dict[str, str]:
-    """The rules that were found, by test."""
-    return {name: case.rules for name, case in session.cases.items() if case.rules}
-
-
-def planted(session) -> dict[str, str]:
-    """The rule that stands in its name, by test."""
-    return {name: f"CV{name.partition(ENDING)[2].partition('[')[0]}" for name in session.cases if ENDING in name}
+from .conftest import PROJECT, blamed, planted
 
 
 @pytest.fixture(scope="session")
