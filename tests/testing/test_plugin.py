@@ -62,7 +62,17 @@ def test_a_test_that_skips_itself_fails_for_what_it_did_before(mistakes) -> None
         ("test_first_with_fixture_CV201", "failure", "set-up of fixture wrong_set_up (scope module)"),
         ("test_own_fixture_CV201", "failure", "set-up of the test"),
         ("test_own_fixture_at_its_end_CV201", "error", "tear-down of the test"),
-        ("test_last_of_the_module_CV201", "error", "tear-down of fixture wrong_tear_down (scope module)"),
+        (
+            "test_last_of_the_module_CV201",
+            "error",
+            "tear-down of fixture wrong_tear_down (scope module), which was set up for test_whose.py::test_second_with_fixture",
+        ),
+        (
+            "test_of_each[second_CV202]",
+            "failure",
+            "tear-down of fixture first_is_torn_down_wrong (scope module), which was set up for test_whose.py::test_of_each[first]",
+        ),
+        ("test_of_class_CV201", "failure", "set-up of class TestOfClass"),
         ("test_subprocess_CV401", "failure", "which is not that of the test"),
         ("test_subprocess_of_a_shell_CV401", "failure", "which is not that of the test"),
     ],
@@ -198,7 +208,11 @@ def test_workers_have_recordings_of_their_own(run_pytest) -> None:
     session = run_pytest("-n2", "--dist", "load", "-rA", "test_planted.py", "test_whose.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
     of_shared = {name for name, case in session.cases.items() if "(scope module)" in case.text}
-    depends = of_shared | {"test_first_with_fixture_CV201", "test_last_of_the_module_CV201"}  # on who runs what
+    depends = of_shared | {  # on who runs what
+        "test_first_with_fixture_CV201",
+        "test_last_of_the_module_CV201",
+        "test_of_each[second_CV202]",
+    }
     assert set(blamed(session)) - depends == set(planted(session)) - depends
     assert of_shared and of_shared <= set(blamed(session))
     assert f" of {2 + 3} processes judged" in session.summary[0]

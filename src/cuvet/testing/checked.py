@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable
@@ -25,6 +26,7 @@ _PLAIN = (Exception, pytest.fail.Exception)
 """With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
 _PASSED = pytest.StashKey[bool]()
+_OF_XUNIT = re.compile(r"_(?:xunit|unittest)_\w+?_fixture_(.+)")
 _PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
 
 
@@ -231,18 +233,20 @@ class Checked:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """A fixture that several tests share."""
+        """A fixture that several tests share. If it has parameters, pytest tears it down in the set-up of a test that needs another one."""
         if fixturedef.scope == "function":
             return (yield)
+        needed_by = self._doing[-1].test
         self._enter(f"set-up of {_called(fixturedef)}")
         try:
             return (yield)
         finally:
             self._leave()
-            fixturedef.addfinalizer(lambda: self._enter(f"tear-down of {_called(fixturedef)}"))
+            during = f"{_torn_down(fixturedef)}, which was set up for {needed_by}"
+            fixturedef.addfinalizer(lambda: self._enter(during))
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
-        if self._doing[-1].during == f"tear-down of {_called(fixturedef)}":
+        if self._doing[-1].during.startswith(f"{_torn_down(fixturedef)}, "):
             self._leave()
 
     def _enter(self, during: str) -> None:
@@ -359,7 +363,14 @@ class Checked:
 
 
 def _called(fixturedef: pytest.FixtureDef[Any]) -> str:
+    """``setup_class`` and the like are fixtures with a name that pytest makes; the class or module is named instead."""
+    if of := _OF_XUNIT.fullmatch(fixturedef.argname):
+        return f"{fixturedef.scope} {of[1]}"
     return f"fixture {fixturedef.argname} (scope {fixturedef.scope})"
+
+
+def _torn_down(fixturedef: pytest.FixtureDef[Any]) -> str:
+    return f"tear-down of {_called(fixturedef)}"
 
 
 def _with_rules(properties: Iterable[tuple[str, object]], found: Iterable[Any]) -> list[tuple[str, object]]:

@@ -127,14 +127,15 @@ def wrong_of_module():
     memory = ok(cu.cuMemAlloc(64))
     ok(cu.cuMemFree(memory))
     cu.cuMemFree(memory)
-    yield memory
+    yield
+    ok(cu.cuCtxSynchronize())
 
 
 @pytest.fixture(scope="module")
 def freed_of_module():
     memory = ok(cu.cuMemAlloc(64))
     ok(cu.cuMemFree(memory))
-    yield memory
+    return memory
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,15 @@ def wrong_tear_down():
     stale()
 
 
+@pytest.fixture(scope="module", params=["first", "second_CV202"])
+def first_is_torn_down_wrong(request):
+    stream = ok(cu.cuStreamCreate(0))
+    yield
+    ok(cu.cuStreamDestroy(stream))
+    if request.param == "first":
+        cu.cuStreamDestroy(stream)
+
+
 @pytest.fixture
 def own_wrong_set_up():
     stale()
@@ -66,6 +75,23 @@ def test_first_with_fixture_CV201(wrong_set_up):
 
 def test_second_with_fixture(wrong_set_up, wrong_tear_down):
     pass
+
+
+def test_of_each(first_is_torn_down_wrong):
+    pass
+
+
+class TestOfClass:
+    @classmethod
+    def setup_class(cls):
+        stale()
+
+    @classmethod
+    def teardown_class(cls):
+        ok(cu.cuCtxSynchronize())
+
+    def test_of_class_CV201(self):
+        pass
 
 
 def test_own_fixture_CV201(own_wrong_set_up):
