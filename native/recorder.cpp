@@ -355,6 +355,16 @@ void* private_memory(size_t bytes) {
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
+// That of the first thread is there from the start: memory that is mapped in the middle of a run can come to lie in a
+// hole that the program has left.
+Thread first_thread;
+std::atomic<bool> first_is_taken;
+
+Thread* make_thread() {
+    if (!first_is_taken.exchange(true)) return &first_thread;
+    return static_cast<Thread*>(private_memory(sizeof(Thread)));
+}
+
 bool prepare_ring(Thread* thread) {
     if (thread->ring) {
         memset(thread->ring + 1, 0, CHUNK_BYTES - CHUNK_HEADER_BYTES);
@@ -487,7 +497,7 @@ Thread* attach_thread() {
     if (thread)
         forget_what_was_found(thread);
     else
-        thread = static_cast<Thread*>(private_memory(sizeof(Thread)));
+        thread = make_thread();
     if (!thread) return nullptr;
     if (!thread->writer) thread->writer = writers.fetch_add(1, std::memory_order_relaxed) + 1;
     thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
