@@ -39,3 +39,6 @@ if not TYPE_CHECKING:
         from cuvet import api
 
         return getattr(api, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

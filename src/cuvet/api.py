@@ -136,7 +136,7 @@ def analyze(path: str | os.PathLike[str], *, leaks: bool = False, memory: bool =
     return without_ignored(analysis.analyze([Path(path)], leaks=leaks, memory=memory, ignored=is_ignored))
 
 
-def explain(text: str, *, api: str | None = None) -> Explanation:
+def explain(text: str | int, *, api: str | None = None) -> Explanation:
     """What an error's name, number or message means, or the errors in a log (a text of several lines), and what causes them, as ``cuvet
     explain`` says it; the cause that a rule finds, by its code or name. ``api``: whose a name or number is, for example ``cudnn``. Raises
     CuvetError if nothing is known about it."""
@@ -145,7 +145,7 @@ def explain(text: str, *, api: str | None = None) -> Explanation:
 
     if api is not None and api not in APIS:
         raise CuvetError(f"api is {api!r}: it must be one of {', '.join(APIS)}")
-    words = text.strip()
+    words = str(text).strip()
     if "\n" in words:
         said = explanation.explain_log("text", logs.read(os.fsencode(words)))
     else:
@@ -160,15 +160,22 @@ def explain(text: str, *, api: str | None = None) -> Explanation:
 
 
 def check(
-    paths: Sequence[str | os.PathLike[str]], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> CheckReport:
-    """The findings in source code, as ``cuvet check`` makes them, in this process. ``paths``: files, and directories with those below them.
+    """The findings in source code, as ``cuvet check`` makes them, in this process. ``paths``: files, and directories with those below
+    them; or one of these.
     ``select``, ``ignore``: names, codes or patterns of rules. Raises CuvetError for a path that there is not, for an unknown rule, and
     where the extra ``cuvet[check]`` is not installed."""
     from cuvet.source.tool import session
 
+    given = (paths,) if isinstance(paths, str | os.PathLike) else paths
+    if not given:
+        raise CuvetError("there is no path to check")
     request = session.Request(
-        paths=tuple(map(Path, paths)), select=tuple(select), ignore=tuple(ignore), processes=1, cached=False
+        paths=tuple(map(Path, given)), select=tuple(select), ignore=tuple(ignore), processes=1, cached=False
     )
     todo = session.plan(request)
     return session.report(todo, session.check(todo))

@@ -28,6 +28,7 @@ TABLES = {
     "model/objects.py": "classes, which the catalog does not know",
     "conformance/world.py": "what a random program may dare",
     "device/foreknown.py": "what answers about contexts depend on",
+    "analysis/history.py": "what has no life of its own that a page could draw",
     "recording/ordering.py": "which repeated calls were shown to be left out rightly",
 }
 """Where more than two kinds stand in one set or are the keys of a table, and what else than a fact about them that is."""

@@ -243,3 +243,15 @@ def test_marks_that_are_no_file_are_not_read(tmp_path: Path) -> None:
     assert marks.running(tmp_path) is None
     with pytest.raises(cuvet.CuvetError, match="the mark could not be written"):
         marks.write(tmp_path, mark="here")
+
+
+def test_a_number_and_a_single_path_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("int main() { return 0; }\n")
+    assert cuvet.explain(400).known
+    assert cuvet.check(str(tmp_path)).stats == cuvet.check([tmp_path]).stats
+    with pytest.raises(cuvet.CuvetError, match="no path to check"):
+        cuvet.check([])
+
+
+def test_what_is_imported_late_is_listed() -> None:
+    assert {"watch", "found", "check"} <= set(dir(cuvet))

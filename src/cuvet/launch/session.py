@@ -82,6 +82,8 @@ def _require_writable(output: Path) -> None:
         raise CuvetError(f"{cannot}{error.strerror}") from None
     if output.is_dir():
         raise CuvetError(f"{cannot}it is a directory")
+    if not os.path.exists(target):
+        raise CuvetError(f"{cannot}there is no directory {target}")
     if not os.access(target, os.W_OK):
         raise CuvetError(f"{cannot}{output if output.exists() else f'the directory {target}'} cannot be written to")
 

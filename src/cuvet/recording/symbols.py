@@ -174,7 +174,7 @@ class ElfSymbols:
 
         try:
             return next(iter(Archive.open(self._debug_path).iter_objects())).make_symcache()
-        except (SymbolicError, StopIteration):
+        except (SymbolicError, StopIteration, UnicodeEncodeError):  # symbolic takes paths in UTF-8 only
             return None
 
     @cached_property

@@ -92,7 +92,7 @@ def _record_apart(worker: str) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    if not config.option.cuvet or config.option.collectonly:
+    if not config.option.cuvet or config.option.collectonly or config.option.help:
         return
     from cuvet.testing.asking import is_recorded
     from cuvet.testing.checked import Checked, Merged

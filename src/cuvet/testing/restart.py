@@ -41,8 +41,14 @@ def main() -> int:
         _tell(str(error))
         return error.code
     except CuvetError as error:
-        _tell(str(error).replace("--device", "--cuvet-device"))  # it speaks of the options of cuvet run
+        _tell(_of_pytest(str(error)))
         return UNABLE
+
+
+def _of_pytest(message: str) -> str:
+    """Of a message that speaks of the options of cuvet run."""
+    own = "set XDG_STATE_HOME to another directory"
+    return message.replace("choose another directory with --trace", own).replace("--device", "--cuvet-device")
 
 
 def _run(device: str, argv: list[str]) -> int:

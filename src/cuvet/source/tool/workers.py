@@ -188,8 +188,17 @@ def _begin() -> None:
 
     CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = MOST_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MOST_MEMORY_BYTES, hard)
+    most = _data_bytes() + MOST_MEMORY_BYTES
+    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def _data_bytes() -> int:
+    """What the process has already, of the program that checks (proc(5), statm: data and stack, in pages)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
