@@ -45,7 +45,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a machine; those first that have a verdict, then those that have waited longest."""
+    """All of a machine; those first that are stopped, then those that have a verdict, then those that have waited longest."""
 
     schema: str = SCHEMA
     tool: Tool
@@ -69,10 +69,13 @@ def standings(files: Sequence[Path], rank_of: RankOf, seconds: float, sleep: Cal
             found.append(_standing(recording, rank_of(recording.pid), first[recording.pid], began_ns, shared))
         except RecordingError as error:
             notes.append(str(error))
-    found.sort(
-        key=lambda each: (not each.verdicts, -max((w.for_ns or 0 for w in each.waiting), default=-1), _number(each))
-    )
-    return Standings(tool=Tool(version=__version__), processes=tuple(found), notes=tuple(notes))
+    return Standings(tool=Tool(version=__version__), processes=tuple(sorted(found, key=_order)), notes=tuple(notes))
+
+
+def _order(standing: Standing) -> tuple[object, ...]:
+    """Others can wait for a process that is stopped, however long they have."""
+    longest_ns = max((each.for_ns or 0 for each in standing.waiting), default=-1)
+    return _state(standing.process) not in _STOPPED, not standing.verdicts, -longest_ns, _number(standing)
 
 
 def _number(standing: Standing) -> tuple[int, int]:
