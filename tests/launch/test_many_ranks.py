@@ -70,11 +70,11 @@ def edit_meta(job: Path, ranks: Iterable[int], change: Callable[[dict], None]) -
         path.write_text(json.dumps(meta))
 
 
-def ended_after(job: Path, seconds: float) -> None:
+def ended_after(job: Path, seconds: float, world: int = WORLD) -> None:
     """Move the end of all ranks to so long after rank 1 entered the call in which it was."""
     lived = verdict_on(job / "rec.1", Options()).processes[0]
     at = lived.start.monotonic_ns + lived.waiting[0].site.time_ns + round(seconds * 10**9)
-    edit_meta(job, range(WORLD), lambda meta: meta["ended"].update(monotonic_ns=at))
+    edit_meta(job, range(world), lambda meta: meta["ended"].update(monotonic_ns=at))
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,12 @@ class Violation:
     """A rule broken by a call.
 
     ``objects`` are objects of the model, the one at fault first. ``argument`` is the index of the parameter at fault of the driver entry
-    point. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal), empty if the call succeeds. With
-    ``undefined`` other outcomes are possible too. With ``only_if_failed`` it is reported only when the call does not return or fails:
-    with one of ``outcomes``, if there are any and it is not ``undefined``. With ``driver_only`` it is not reported when the CUDA runtime
-    makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding is reported
-    instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
-    severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
+    point. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal), empty if the call succeeds. With ``undefined``
+    other outcomes are possible too. With ``only_if_failed`` it is reported only when the call fails, with one of ``outcomes``, if there are
+    any and it is not ``undefined``, or does not return, unless 0 is one of ``outcomes``. With ``driver_only`` it is not reported when the
+    CUDA runtime makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding
+    is reported instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that
+    is as severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
     that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did; two violations
     that differ in the first are two findings. ``help``: what to do, if that can be said better than the rule does. ``times``: for how many
     objects that are alike it stands.
@@ -86,9 +86,12 @@ class Violation:
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned
         success is accused only if it was measured that such a call can succeed (``Rule.can_succeed``), or if the quarantine keeps the
-        object at fault."""
-        if status is None or self.of_kept(call):
+        object at fault. Where only a failure shows that something is wrong, and success is expected as well, a call that did not
+        return shows nothing."""
+        if self.of_kept(call):
             return True
+        if status is None:
+            return not (self.only_if_failed and 0 in self.outcomes)
         if self.rule.about_work and status:
             return False
         if self.only_if_failed:

@@ -1,6 +1,8 @@
-/* One rank of several: ranks WAY [FOLLOWS]. It makes a stream and memory, fails in its WAY if it is rank 1 ($RANK), and else waits for the end
-   of its stdin and FOLLOWS: "term" (dies of SIGTERM), "lost" (loses its context), "well". Says "ready" before it waits for anything. */
-#define _DEFAULT_SOURCE
+/* One rank of several: ranks WAY [FOLLOWS [FILE]]. It makes a stream and memory, fails in its WAY if it is rank 1 ($RANK), and else waits for
+   the end of its stdin and FOLLOWS: "term" (dies of SIGTERM), "lost" (loses its context), "wait" (is in a wait that ends with the job), "well".
+   Says "ready" before it waits for anything. With FILE (a FIFO, for WAY "load") it fails in a thread of its own, whose number it says before. */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +11,14 @@
 #include "cuda.h"
 int cuCtxSynchronize(void);
 int cuModuleLoadData(void **, const void *);
+int cuModuleLoad(void **, const char *);
 int cuModuleGetFunction(void **, void *, const char *);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 int cuLaunchHostFunc(void *, void (*)(void *), void *);
 int cuMemAllocAsync(unsigned long long *, size_t, void *);
 int cuEventCreate(void **, unsigned);
 int cuEventRecord(void *, void *);
+int cuEventSynchronize(void *);
 
 static const char *KERNEL =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -46,7 +50,38 @@ static int lose(void *stream) {
     return cuStreamSynchronize(stream);
 }
 
-static int fail(const char *way, void *stream) {
+static void *allocate(void *barrier) {
+    unsigned long long memory;
+    begin();
+    pthread_barrier_wait(barrier);
+    for (;;) {
+        cuMemAlloc_v2(&memory, 64);
+        cuMemFree_v2(memory);
+    }
+    return NULL;
+}
+
+/* Calls that do not return, none of which is in a collective. */
+static int hang(const char *way, void *stream, const char *file) {
+    void *event, *module;
+    unsigned long long memory;
+    pthread_t other;
+    pthread_barrier_t barrier;
+    if (!strcmp(way, "load")) { /* nobody writes to the file, and another thread makes calls meanwhile */
+        pthread_barrier_init(&barrier, NULL, 2);
+        pthread_create(&other, NULL, allocate, &barrier);
+        pthread_barrier_wait(&barrier);
+        return cuModuleLoad(&module, file);
+    }
+    cuMemAllocAsync(&memory, 64, stream); /* from here on waits are stored */
+    cuEventCreate(&event, 0);
+    cuLaunchHostFunc(stream, block, NULL);
+    if (!strcmp(way, "context")) return cuCtxSynchronize();
+    cuEventRecord(event, stream);
+    return strcmp(way, "event") ? cuStreamSynchronize(stream) : cuEventSynchronize(event);
+}
+
+static int fail(const char *way, void *stream, const char *file) {
     unsigned long long memory;
     void *context, *event;
     if (!strcmp(way, "stale")) {
@@ -65,8 +100,8 @@ static int fail(const char *way, void *stream) {
     if (!strcmp(way, "crash")) return *(volatile int *)8;
     if (!strcmp(way, "kill")) return raise(SIGKILL);
     if (!strcmp(way, "exit") || !strcmp(way, "same")) return 7;
-    if (!strcmp(way, "hang")) cuMemAllocAsync(&memory, 64, stream); /* from here on waits are stored */
-    if (!strcmp(way, "hang") || !strcmp(way, "unstored")) {
+    if (!strcmp(way, "hang") || !strcmp(way, "event") || !strcmp(way, "context") || !strcmp(way, "load")) return hang(way, stream, file);
+    if (!strcmp(way, "unstored")) {
         cuLaunchHostFunc(stream, block, NULL);
         cuStreamSynchronize(stream);
     }
@@ -77,10 +112,25 @@ static int fail(const char *way, void *stream) {
     return 0;
 }
 
+struct rank {
+    const char *way, *file;
+    void *stream;
+    int number;
+};
+
+static void *fail_apart(void *data) {
+    struct rank *rank = data;
+    printf("thread %d\n", (int)gettid());
+    fflush(stdout);
+    begin();
+    rank->number = fail(rank->way, rank->stream, rank->file);
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     void *stream;
+    pthread_t thread;
     unsigned long long memory;
-    int number = 0;
     char byte;
     const char *rank = getenv("RANK"), *follows = argc > 2 ? argv[2] : "well";
     begin();
@@ -93,7 +143,19 @@ int main(int argc, char **argv) {
         cuStreamDestroy_v2(gone);
         cuStreamSynchronize(gone);
     }
-    if (rank && atoi(rank) == 1 && argc > 1 && (number = fail(argv[1], stream))) return number;
+    if (rank && atoi(rank) == 1 && argc > 1) {
+        struct rank bad = {argv[1], argc > 3 ? argv[3] : NULL, stream, 0};
+        if (argc > 3) {
+            pthread_create(&thread, NULL, fail_apart, &bad);
+            pthread_join(thread, NULL);
+        } else bad.number = fail(bad.way, bad.stream, bad.file);
+        if (bad.number) return bad.number;
+    }
+    if (!strcmp(follows, "wait")) {
+        cuMemAllocAsync(&memory, 64, stream);
+        cuLaunchHostFunc(stream, block, NULL);
+        return cuStreamSynchronize(stream);
+    }
     ready();
     while (read(0, &byte, 1) > 0) {}
     if (!strcmp(follows, "term")) raise(SIGTERM);
