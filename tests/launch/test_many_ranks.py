@@ -77,31 +77,13 @@ def ended_after(job: Path, seconds: float, world: int = WORLD) -> None:
     edit_meta(job, range(world), lambda meta: meta["ended"].update(monotonic_ns=at))
 
 
-@pytest.mark.parametrize(
-    ("way", "follows", "says", "rule", "then"),
-    [
-        ("stale", "term", "cuStreamSynchronize: stream#1 was destroyed", "stream-use-after-destroy", "died of SIGTERM"),
-        ("memory", "well", "cuMemAlloc: allocation of 11258999", "memory-larger-than-device", None),
-        ("lost", "term", "cuStreamSynchronize: a kernel used an address", "error-sticky", "died of SIGTERM"),
-        ("device", "term", "cuEventRecord: event#1 and stream#2 belong to", "event-other-context", "died of SIGTERM"),
-        ("crash", "term", "died of SIGSEGV after cuCtxSynchronize", None, "died of SIGTERM"),
-        ("kill", "term", "died of SIGKILL after cuCtxSynchronize", None, "died of SIGTERM"),
-        ("exit", "term", "ended with exit code 7", None, "died of SIGTERM"),
-    ],
-)
-def test_the_rank_that_failed_first_is_named(
-    ranks: Ranks, way: str, follows: str, says: str, rule: str | None, then: str | None
-) -> None:
-    report = merged(ranks(way, follows))
+def test_a_rank_that_ends_with_an_exit_code(ranks: Ranks) -> None:
+    report = merged(ranks("exit", "term"))
     first = report.first_failure
-    assert first is not None
-    assert (first.rank.rank, first.rank.size, first.finding) == (1, WORLD, rule is not None)
-    assert first.text.startswith(says)
-    assert [each.name for each in report.findings] == [rule] * (rule is not None)
-    assert [each.ranks for each in report.findings] == [(1,)] * (rule is not None)
-    assert [(each.text, each.ranks) for each in first.followers] == ([(then, (0,))] if then else [])
-    assert first.clocks == ""
-    assert report.program.signal != signal.SIGTERM
+    assert (first.rank.rank, first.rank.size, first.finding, first.clocks) == (1, WORLD, False, "")
+    assert first.text == "ended with exit code 7"
+    assert [(each.text, each.ranks) for each in first.followers] == [("died of SIGTERM", (0,))]
+    assert (report.findings, report.program.exit_code) == ((), 7)
 
 
 def test_contexts_that_others_lost_afterwards_are_followers(cuvet, ranks: Ranks) -> None:

@@ -190,7 +190,9 @@ def test_a_rank_that_hangs_outside_of_collectives(
         assert [(each.rank.rank, each.waiting, each.verdicts) for each in others] == [(n, (), ()) for n in (0, 2, 3)]
         end(job.ranks)
     ended_after(job.directory, 7, WORLD)
-    told = report_of(job).first_failure
+    report = report_of(job)
+    told = report.first_failure
+    assert report.findings == ()
     assert (told.rank.rank, told.waiting.site.thread) == (BAD, job.thread)
     assert told.text == f"died of SIGTERM in {api}, in which it had been for 7.0 s"
     assert [each.ranks for each in told.followers] == [(0, 2, 3)]
