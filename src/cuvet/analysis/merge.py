@@ -15,7 +15,7 @@ from cuvet.analysis.first import first_failure, rank_of_several_jobs, stood
 from cuvet.analysis.folding import folded_failures
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.verdicts import Options, Verdict, verdict_on
-from cuvet.analysis.workers import Judge, Judged, Tell, Unreadable, judged, number_of_workers
+from cuvet.analysis.workers import Judge, Judged, Outcome, Tell, Unreadable, judged, number_of_workers
 from cuvet.findings import Finding, Report
 
 MOST_UNREADABLE = 100
@@ -46,7 +46,11 @@ def analyze_many(
 ) -> Report:
     """The report of recordings, by several processes. A recording that cannot be read is named in what was not checked. CuvetError if none
     can be read."""
-    outcomes = judged(directories, options, number_of_workers(len(directories)), tell, judge)
+    return report_of(judged(directories, options, number_of_workers(len(directories)), tell, judge), options)
+
+
+def report_of(outcomes: Sequence[Outcome], options: Options) -> Report:
+    """As of ``analyze_many``, from what came of each recording."""
     verdicts = [each.verdict for each in outcomes if isinstance(each, Judged)]
     unreadable = [each.why for each in outcomes if isinstance(each, Unreadable)]
     if not verdicts:

@@ -28,7 +28,7 @@ _GOES_ON, _LAST = b"+", b"-"
 """Before an outcome: whether its process takes another recording."""
 _PR_SET_PDEATHSIG = 1
 """prctl(2): the signal that the process gets when the one that started it ends."""
-_DIED = "the process that judged it died twice, perhaps because there was not enough memory"
+DIED = "the process that judged it died twice, perhaps because there was not enough memory"
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag=True):
@@ -84,7 +84,7 @@ def judged(
                 if outcome is None and attempts[worker.number] < ATTEMPTS:
                     left.append(worker.number)
                 else:
-                    outcomes[worker.number] = outcome or Unreadable(why=f"{valid(directories[worker.number])}: {_DIED}")
+                    outcomes[worker.number] = outcome or Unreadable(why=f"{valid(directories[worker.number])}: {DIED}")
                     tell(1)
                 if worker.goes_on and left:
                     _give(worker, left, attempts, directories)
@@ -147,9 +147,14 @@ def _serve(connection: Connection, options: Options, judge: Judge) -> None:
             directory = Path(os.fsdecode(connection.recv_bytes()))
         except (EOFError, OSError):
             return
-        told = _encoded(_outcome(directory, options, judge), directory)
+        told = answer(directory, options, judge)
         small = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < WORKER_BYTES
         connection.send_bytes((_GOES_ON if small else _LAST) + told)
+
+
+def answer(directory: Path, options: Options, judge: Judge = verdict_on) -> bytes:
+    """The outcome of one recording, as JSON."""
+    return _encoded(_outcome(directory, options, judge), directory)
 
 
 def _encoded(outcome: Outcome, directory: Path) -> bytes:

@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory of a recording, or one with such below it (default: the newest one, or that of this shell if `cuvet env` was used)",
     )
     add_source_root(parser)
+    parser.add_argument(
+        "--on",
+        choices=["ray"],
+        help="judge the recordings on Ray: on the cluster of $RAY_ADDRESS, on one that runs on this machine, or on a local one"
+        " (default: by processes of this machine)",
+    )
     reports.add_choice(parser)
     verdict.add_arguments(parser)
     reports.add_arguments(parser, NAME)
@@ -102,15 +108,21 @@ def _tell_of_unsupported(directories: list[Path]) -> None:
 
 
 def _report(args: argparse.Namespace, directories: list[Path], chosen: Choice) -> Report:
-    from cuvet.analysis.merge import analyze, analyze_many
+    from cuvet.analysis.merge import analyze, analyze_many, report_of
     from cuvet.analysis.verdicts import Options
     from cuvet.launch import progress
 
+    options = Options(args.leaks, args.memory, chosen.hides)
+    if args.on == "ray":
+        from cuvet.launch import on_ray
+
+        with progress.counted_off(directories) as tell:
+            return report_of(on_ray.judged(directories, options, tell), options)
     if len(directories) == 1:
         with progress.shown(directories):
             return analyze(directories, leaks=args.leaks, memory=args.memory, ignored=chosen.hides)
     with progress.counted_off(directories) as tell:
-        return analyze_many(directories, Options(args.leaks, args.memory, chosen.hides), tell)
+        return analyze_many(directories, options, tell)
 
 
 def require_roots(roots: list[Path] | None) -> None:

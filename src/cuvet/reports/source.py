@@ -60,6 +60,12 @@ def only_below(directories: Sequence[Path]) -> Iterator[None]:
         _roots.reset(token)
 
 
+def shown_below() -> tuple[Path, ...] | None:
+    """The directories of ``only_below``; None if any source may be read."""
+    roots = _roots.get()
+    return roots.directories if roots is not None else None
+
+
 def sources_elsewhere() -> str:
     """One line about the sources that ``only_below`` has kept from being read; empty if there are none."""
     roots = _roots.get()
