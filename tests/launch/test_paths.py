@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -93,3 +94,12 @@ def test_nothing_is_left_in_tmpdir(cuvet, runtime_program) -> None:
     done = cuvet("run", *EMULATED, "--trace", trace, "--", runtime_program("mistakes"), "devices", TMPDIR=str(place))
     assert done.returncode == 0, done.stderr
     assert list(place.iterdir()) == []
+
+
+def test_a_program_with_debug_information_in_a_directory_that_is_not_utf8(cuvet, program, tmp_path: Path) -> None:
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/q\xff"))
+    directory.mkdir()
+    copied = shutil.copy2(program("stale"), directory / "stale")
+    ran = cuvet.run(("--device", "real"), [copied, "0"])
+    assert ran.rules == ["stream-use-after-destroy"]
+    assert cuvet("report", "--html", tmp_path / "page.html", ran.trace).returncode == 0
