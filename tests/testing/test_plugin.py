@@ -147,6 +147,13 @@ def test_warnings_are_shown_and_fail_only_on_request(mistakes, run_pytest) -> No
     assert session.cases["test_too_large"].outcome == "failure"
 
 
+def test_if_a_test_ends_pytest_the_report_comes_from_the_recording(run_pytest) -> None:
+    session = run_pytest("test_leaves.py")
+    assert session.code == 1
+    assert "cuvet: pytest ended in test_leaves.py::test_leaves (call)" in session.stderr
+    assert "error[CV201]" in session.stderr
+
+
 def test_if_a_signal_ends_pytest_the_report_comes_from_the_recording(run_pytest) -> None:
     session = run_pytest("test_dies.py")
     assert session.code == 128 + signal.SIGKILL

@@ -204,7 +204,7 @@ class Checked:
     def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
         """What the phase returns; if it raises, what was found stands beside that, but is worse than a skip."""
         self._doing[:] = [Part(item.nodeid, _PHASES[phase])]
-        self._write(item, phase)
+        self._write(item.nodeid, phase)
         try:
             return (yield)
         except pytest.skip.Exception:
@@ -216,7 +216,7 @@ class Checked:
             raise
         finally:
             if phase == "teardown":
-                self._write(item, "end")
+                self._write(item.nodeid, "end")
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
@@ -258,6 +258,7 @@ class Checked:
         self._doing.pop()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._write("", "end")  # of all tests: whoever started pytest need not report
         if self._parts:  # else the collection failed
             self._doing[:] = [Part("after the last test")]
         self._collect()
@@ -334,9 +335,9 @@ class Checked:
         where = f"process {process}, which is not that of the test" if process != os.getpid() else ""
         return "\n".join([found["text"], *(f"   = during: {each}" for each in (during, where) if each)])
 
-    def _write(self, item: pytest.Item, phase: marks.Phase) -> None:
+    def _write(self, test: str, phase: marks.Phase) -> None:
         try:
-            marks.write(self._directory, test=item.nodeid, phase=phase)
+            marks.write(self._directory, test=test, phase=phase)
         except CuvetError as error:
             self._say(str(error))
 

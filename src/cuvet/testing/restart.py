@@ -1,8 +1,8 @@
 """Starts pytest again, under the shim: takes its place, prepares what ``cuvet run`` prepares, and ends as pytest did.
 
 With a real GPU the shim does not make calls that are certain to kill the process (docs/protect.md): the test fails, and the next one runs.
-The judge is not here but beside each process that runs tests (``asking.py``). Only if a signal ended pytest, which then could not report
-anything, this process does.
+The judge is not here but beside each process that runs tests (``asking.py``). Only if a signal or a test ended pytest, which then could not
+report anything, this process does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
 from cuvet import CuvetError
 from cuvet.printable import printable
 from cuvet.testing.asking import OWN_RECORDING, command
+from cuvet.testing.marks import Running, running
+
+if TYPE_CHECKING:
+    from cuvet.launch.child import Ending
 
 
 def restart(device: str, argv: Sequence[str]) -> NoReturn:
@@ -79,26 +83,28 @@ def _run(device: str, argv: list[str]) -> int:
     trace.write_meta(start.directory, meta)
     for sentence in lost:
         _tell(sentence)
-    if ending.signal is not None:
-        _report(start.directory, ending.signal)
-    return ending.code
+    test = running(start.directory)
+    if ending.signal is None and test is None:
+        return ending.code
+    failed = _report(start.directory, ending, test)
+    return ending.code or int(failed)
 
 
-def _report(directory: Path, signal: int) -> None:
-    """What was found until a signal ended pytest."""
+def _report(directory: Path, ending: Ending, test: Running | None) -> bool:
+    """What was found until a signal ended pytest, or a test did. Whether it has an error."""
     from cuvet import reports
     from cuvet.analysis import analyze
     from cuvet.numeric import import_numpy
     from cuvet.reports.ignored import is_ignored, without_ignored
     from cuvet.signals import signal_name
-    from cuvet.testing.marks import running
 
     import_numpy()
-    test = running(directory)
-    _tell(f"{signal_name(signal)} ended pytest" + (f" in {test.test} ({test.phase})" if test else ""))
+    ended = f"{signal_name(ending.signal)} ended pytest" if ending.signal is not None else "pytest ended"
+    _tell(ended + (f" in {test.test} ({test.phase})" if test else ""))
     report = without_ignored(analyze([directory], ignored=is_ignored))
     document = reports.of_run(report, verbose=False, recording=str(directory))
     document.show(sys.stderr, "auto")
+    return any(finding.severity == "error" for finding in report.findings)
 
 
 def _tell(line: str) -> None:
