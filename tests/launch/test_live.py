@@ -154,3 +154,13 @@ def test_a_signal_leaves_the_terminal_as_it_was(screen: Screen, number: int, cod
 def test_a_mistake_is_one_line(what: str, said: str, cuvet) -> None:
     done = cuvet("live", what)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cuvet: {said}\n")
+
+
+def test_a_recording_that_cannot_be_read_is_said(cuvet, program) -> None:
+    ran = cuvet.run(REAL, [program("correct"), "0"])
+    (file,) = ran.trace.glob("*.cuvet")
+    file.write_bytes(b"no recording" * 1000)
+    done = cuvet("live", ran.trace)
+    assert done.returncode == 2
+    assert "no findings" not in done.stdout and "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1

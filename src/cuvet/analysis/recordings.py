@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cuvet import __version__
+from cuvet import CuvetError, __version__
 from cuvet.analysis import core_dumps, cudnn_log, driver_log
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
@@ -102,6 +102,12 @@ class Analysis:
         yield from core_dumps.untold(self.directory, self.processes())
         for process in self.processes():
             yield from process.hints(meta, leaks=leaks)
+
+    def require_readable(self) -> None:
+        """CuvetError if there are only recordings that cannot be read."""
+        damaged = [why for path, why in self.unreadable.items() if path.stat().st_size]
+        if damaged and not self.processes():
+            raise CuvetError(damaged[0])
 
     def report(self, meta: Meta, *, leaks: bool = False, memory: bool = False) -> Report:
         """Everything, once the last process has ended."""

@@ -95,9 +95,7 @@ def verdict_on(directory: Path, options: Options, then: Callable[[ProcessAnalysi
     meta = read_meta(directory)
     analysis = Analysis(directory, ignored=options.ignored, over_time=then is not None)
     report = analysis.report(meta, leaks=options.leaks, memory=options.memory)
-    damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
-    if damaged and not analysis.processes():
-        raise CuvetError(damaged[0])
+    analysis.require_readable()
     if then is not None:
         for process in analysis.processes():
             then(process)

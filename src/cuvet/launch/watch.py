@@ -76,6 +76,7 @@ def _looks(directory: Path) -> Iterator[Now]:
             kept, analysis = _kept(directory), Analysis(directory, ignored=is_ignored)
             analysis.advance(running=True)  # the newest calls of a poll are delivered with the next one
         analysis.advance(running=bool(analysis.still_running()))
+        analysis.require_readable()
         if _kept(directory) == kept:
             yield now(analysis)
 
