@@ -247,7 +247,7 @@ void Call::enter() {
     like_ = nullptr;
     origin_ = nullptr;
     example_ = Examples::NONE;
-    endless_ = unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = awaits_ = false;
+    endless_ = unknown_handle_ = new_object_ = other_stream_ = dropped_ = awaits_ = false;
     killed_count_ = pointer_count_ = 0;
     slot_status_ = NOT_RETURNED;
 
@@ -319,8 +319,6 @@ __attribute__((always_inline)) inline Object* Call::look_at(const Role& role, ui
         return object;
     }
     if (!is_alive(object)) flags_ |= CALL_SUSPECT;
-    if (role.action == Action::RECORDS && !(object->state.load(std::memory_order_relaxed) & RECORDED))
-        first_record_ = true;
     if (role.action != Action::DESTROYS) return object;
     note_death(object);
     if (role.kind == Kind::MEMORY) memory_has_died();
@@ -769,7 +767,6 @@ void Call::finish(uint32_t status) {
         if (__builtin_expect(protects(), 0)) note_ends();
         if (unknown_handle_) adopt_unknown_handles();
         follow_objects();
-        if (first_record_) mark_recorded();
         if (entry_point_.flags & BEGINS_CAPTURE) hot.captures.fetch_add(1, std::memory_order_relaxed);
         if (guards_memory) follow_guards();
     } else {
@@ -809,13 +806,6 @@ __attribute__((noinline)) void Call::finish_more(uint32_t status) {
         leave_with_handles(thread_, entry_point_, words_, status == SUCCESS, flags_ & ~CALL_PER_THREAD);
     if (entry_point_.flags & ENDS_CAPTURE && hot.captures.load(std::memory_order_relaxed) > 0)
         hot.captures.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void Call::mark_recorded() {
-    for (const Role& role : roles_before(entry_point_)) {
-        if (role.action != Action::RECORDS) continue;
-        if (Object* event = find_object(role.kind, words_[role.parameter])) event->state.fetch_or(RECORDED);
-    }
 }
 
 void Call::adopt_unknown_handles() {

@@ -41,7 +41,6 @@ class Call {
 
   private:
     void enter();
-    void mark_recorded();
     void note_arguments();
     void look_at_handles();
     void look_at_all(const Role& role);
@@ -109,7 +108,6 @@ class Call {
     bool endless_;          // it loads PTX whose reader reaches memory that cannot be read
     bool unknown_handle_;   // one whose creation was not seen
     bool new_object_;       // RETURNS handed out one that was not known
-    bool first_record_;     // the event was not recorded before
     bool dropped_;          // there was no room for the record
     bool awaits_;           // its work will be waited for: see narrow.h
     bool other_stream_;     // stream-ordered memory is used on another stream than before

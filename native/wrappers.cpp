@@ -198,7 +198,7 @@ bool record_is_quiet(uint64_t handle, uint64_t stream) {
     return remember(again, recorded_event(handle).word, stream, seen) && !order_matters();
 }
 
-// After a record of an event, which may be its first.
+// After each call that records an event, looked at closely or not: it may be the first.
 uint32_t note_recorded(uint32_t status, uint64_t handle) {
     Object* object = status == 0 ? find_object(Kind::EVENT, handle) : nullptr;
     if (object && !(object->state.load(std::memory_order_relaxed) & RECORDED)) object->state.fetch_or(RECORDED);

@@ -875,10 +875,7 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     elif quiet_work:
         first = first_words(catalog, row, words)
         passed = f"pass_work({quiet_work}, SYMBOL_{symbol}, first, look{arguments})"
-        recorded = [
-            word_named(fields, words) for fields in role_lists(catalog, row)[0] if fields["action"] == "RECORDS"
-        ]
-        work = f"{first}    return {f'note_recorded({passed}, {recorded[0]})' if recorded else passed};\n"
+        work = f"{first}    return {noting_record(catalog, row, words, passed)};\n"
         body = f"{look}{work}"
         if known:
             lines = "".join(f"    {line}\n" for line in work.splitlines())
@@ -895,11 +892,19 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     elif any(map(is_shared, row.entry_point.roles)):
         return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_shared(SYMBOL_{symbol}{arguments}); }}'
     elif not blobs and words == [plain_word(parameter, i) for i, parameter in enumerate(own)]:
-        return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_all(SYMBOL_{symbol}{arguments}); }}'
+        passed = noting_record(catalog, row, words, f"pass_all(SYMBOL_{symbol}{arguments})")
+        return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return {passed}; }}'
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     export = "EXPORT_HOT" if symbol in MOST_CALLED else "EXPORT"
     return f'extern "C" {export} uint32_t {symbol}({declared}) {{\n{body}}}\n'
+
+
+def noting_record(catalog: Catalog, row: Row, words: Sequence[str], passed: str) -> str:
+    """C++ of a call; of one that records an event, also of noting that."""
+    before, _ = role_lists(catalog, row)
+    events = [word_named(fields, words) for fields in before if fields["action"] == "RECORDS"]
+    return f"note_recorded({passed}, {events[0]})" if events else passed
 
 
 def ended_of(catalog: Catalog, row: Row) -> tuple[Kind, int, bool] | None:

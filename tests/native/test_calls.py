@@ -359,6 +359,25 @@ def test_what_orders_work_is_stored_while_a_capture_is_under_way_and_once_work_i
     assert [run.trace.name(call) for call in run.trace.calls if call.flags == ORDER] == [*ordered, *ordered]
 
 
+@pytest.mark.parametrize("record", ["cuEventRecord(e, s)", "cuEventRecordWithFlags(e, s, 0)", "cuCtxRecordEvent(c, e)"])
+@pytest.mark.parametrize("mode", ["lifecycle", "full", "accesses"])
+def test_every_way_to_record_an_event_is_noted(bench: Bench, record: str, mode: str) -> None:
+    run = bench.run(
+        f"""int main(void) {{
+            handle s, e, c;
+            start();
+            cuCtxGetCurrent(&c);
+            cuStreamCreate(&s, 1);
+            cuEventCreate(&e, 0);
+            CHECK({record} == 0);
+            cuEventDestroy_v2(e);
+            return 0;
+        }}""",
+        CUVET_RECORD=mode,
+    )
+    assert run.trace.one("cuEventDestroy").objects[0].recorded
+
+
 def test_a_record_that_failed_is_none(bench: Bench) -> None:
     run = bench.run(
         """int main(void) {
