@@ -45,14 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="source file, directory with those below it, or - for standard input",
     )
     reports.add_arguments(parser, NAME)
-    parser.add_argument(
-        "--select",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help="report these rules only: name, code, or a pattern such as 'stream-*'",
-    )
-    parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
+    reports.add_rules(parser)
     parser.add_argument(
         "--baseline", metavar="FILE", type=arguments.path, help="leave out the findings that FILE lists"
     )

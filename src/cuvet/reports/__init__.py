@@ -55,14 +55,8 @@ def add_contents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Add the options by which ``choice`` chooses the findings of a program."""
-    parser.add_argument(
-        "--config",
-        metavar="FILE|off",
-        type=path,
-        help="read [tool.cuvet.run] or [run] of FILE, or of none (default: the nearest .cuvet.toml or pyproject.toml that has it)",
-    )
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add ``--select`` and ``--ignore``."""
     parser.add_argument(
         "--select",
         metavar="RULE",
@@ -71,6 +65,17 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         help="report these rules only: name, code, or a pattern such as 'stream-*'",
     )
     parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which ``choice`` chooses the findings of a program."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE|off",
+        type=path,
+        help="read [tool.cuvet.run] or [run] of FILE, or of none (default: the nearest .cuvet.toml or pyproject.toml that has it)",
+    )
+    add_rules(parser)
     parser.add_argument(
         "--suppressions",
         metavar="FILE",
