@@ -68,14 +68,14 @@ def planted(session: Session) -> dict[str, str]:
 
 
 def environment_of(directory: Path) -> dict[str, str]:
-    """In which pytest finds the plugin as it is declared in pyproject.toml, whatever is installed."""
+    """In which pytest finds the plugin as it is declared, whatever is installed, and writes as in a terminal, not as for CI."""
     declared = re.search(r"\[project\.entry-points\.pytest11\]\n(.*)\n", (ROOT / "pyproject.toml").read_text())
     assert declared is not None
     metadata = directory / "plugin" / "cuvet_here-0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: cuvet-here\nVersion: 0\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{declared[1]}\n".replace('"', ""))
-    strange = ("LD_", "CUVET_", "PYTEST_", "COV_", "COVERAGE_")
+    strange = ("LD_", "CUVET_", "PYTEST_", "COV_", "COVERAGE_", "CI", "BUILD_NUMBER", "GITHUB_", "RANK", "WORLD_SIZE")
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(strange)},
         "PYTHONPATH": os.pathsep.join(
