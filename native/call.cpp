@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "examples.h"
 #include "guard.h"
+#include "inject.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
 #include "launches.h"
@@ -250,6 +251,7 @@ void Call::enter() {
     endless_ = unknown_handle_ = new_object_ = other_stream_ = dropped_ = awaits_ = false;
     killed_count_ = pointer_count_ = 0;
     slot_status_ = NOT_RETURNED;
+    injected_ = ASK;
 
     if (entry_point_.flags & COPIES_ARGUMENTS) note_arguments();
     slot_ = fill_slot(thread_, entry_point_, words_, entered_, number_);
@@ -261,14 +263,14 @@ void Call::enter() {
         flags_ |= CALL_ORDER;
     if (entry_point_.flags & ORDER && (record_everything || order_matters())) flags_ |= CALL_ORDER;
     const uint16_t placed = CALL_LIFECYCLE | CALL_SUSPECT | CALL_WORK | (record_accesses ? CALL_ORDER : 0);
-    const bool with_stack = flags_ & placed || other_stream_;
+    const bool with_stack = flags_ & placed || other_stream_ || injects();
     if (guards_memory) open_guards();
     if (flags_ & CALL_LIFECYCLE) endless_ = explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
-    if (__builtin_expect(protects(), 0)) decide();
+    if (__builtin_expect(refuses(), 0)) decide();
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
-    if (narrows && !(protects() && is_refused()))
+    if (narrows && !(refuses() && is_refused()))
         thread_->awaits = awaits_ = is_to_be_awaited(thread_, entry_point_, stream());
     if (!quarantines) return;
     note_hindrance(entry_point_, words_);
@@ -472,7 +474,8 @@ void Call::store(uint32_t stack) {
     Fields fields;
     describe(thread_, entry_point_, words_, found_, &fields);
     context_ = current_context(thread_);
-    const uint64_t key = pointer_count_ ? 0 : key_of(fields, entry_point_, flags_, stack, context_);
+    const bool alone = pointer_count_ || injects();  // a fault finds its call by the record
+    const uint64_t key = alone ? 0 : key_of(fields, entry_point_, flags_, stack, context_);
     if (!key || !store_again(fields, key)) store_whole(fields, stack, key);
     const bool is_first = !dropped_ && !hot.work_recorded.load(std::memory_order_relaxed);
     if (is_first && enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
@@ -725,22 +728,39 @@ __attribute__((noinline)) uint32_t Call::wait_for_work(uint32_t status) {
 
 // Nothing is refused in silence: not without a record.
 __attribute__((noinline)) void Call::decide() {
+    refusal_ = ASK;
+    if (!record_) return;
+    if (injects() && !is_inside_another(thread_)) inject();
     const bool asks = flags_ & CALL_SUSPECT || endless_;
-    refusal_ = asks && record_ ? refusal_of(thread_, entry_point_, words_, endless_) : ASK;
+    if (refusal_ == ASK && protects() && asks) refusal_ = refusal_of(thread_, entry_point_, words_, endless_);
+}
+
+void Call::inject() {
+    const Injection injection = injection_of(entry_point_, record_->stack);
+    if (injection.status == ASK) return;
+    injected_ = injection.status;
+    flags_ |= CALL_INJECTED;
+    record_->flags |= CALL_INJECTED;
+    if (!injection.later) refusal_ = injection.status;
+    // The emulated device is told what becomes of the context or of the work; else nothing has happened.
+    if (injection.later || is_sticky(injection.status)) thread_->fault = {injection.status, injection.later};
 }
 
 __attribute__((noinline)) uint32_t Call::refuse() {
     const uint32_t status = refusal_;
+    const bool injected = injected_ != ASK;
+    if (injected && thread_->fault.status && is_emulated())
+        cuvet_emulate(entry_point_, words_, structs_, flags_ & CALL_PER_THREAD, false);
     {
         const Busy busy(thread_);
         if (slot_->number == number_) slot_->status = status;
         for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
-        record_->flags = static_cast<uint16_t>(record_->flags | CALL_REFUSED | flag_after_refusal());
+        if (!injected) record_->flags = static_cast<uint16_t>(record_->flags | CALL_REFUSED | flag_after_refusal());
         finish_record(status, has_failed(status));
         if (entry_point_.flags & LIBRARY) leave_with_handles(thread_, entry_point_, words_, false, true);
     }
     if (--thread_->depth == 0 && thread_->retired_count) release_retired(thread_);
-    end_if_asked();
+    if (!injected) end_if_asked();
     return status;
 }
 

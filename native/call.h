@@ -34,7 +34,7 @@ class Call {
     // To be called with what the driver answered; returns it.
     uint32_t leave(uint32_t status);
 
-    // While protects(): whether the call is not to be made. Then refuse() takes the place of leave(), and tells the
+    // While refuses(): whether the call is not to be made. Then refuse() takes the place of leave(), and tells the
     // status.
     bool is_refused() const { return thread_ && refusal_ != ASK; }
     uint32_t refuse();
@@ -63,6 +63,7 @@ class Call {
     void finish(uint32_t status);
     void note_ends();
     void decide();
+    void inject();
     void explain();
     void finish_more(uint32_t status);
     void adopt_unknown_handles();
@@ -102,7 +103,8 @@ class Call {
     uint64_t entered_;
     uint64_t number_;
     uint32_t slot_status_;  // what the flight recorder says if its work was waited for
-    uint32_t refusal_;      // while protects(): the status to answer in the driver's place, or ASK
+    uint32_t refusal_;      // while refuses(): the status to answer in the driver's place, or ASK
+    uint32_t injected_;     // the status that it or its work fails with because that was asked for, or ASK
     uint16_t flags_;        // of the record
     bool untold_;           // objects that it creates are not stored
     bool endless_;          // it loads PTX whose reader reaches memory that cannot be read

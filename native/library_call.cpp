@@ -11,6 +11,7 @@
 
 #include "call.h"
 #include "driver.h"
+#include "inject.h"
 #include "libraries.h"
 #include "library_handles.h"
 #include "process.h"
@@ -236,12 +237,12 @@ __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* fra
     if (!real.watched || !may_look(thread)) return passage;
     begin(thread, frame->symbol);
     const Busy busy(thread);
-    if (is_quick(frame) && enter_quietly(thread, memo_for(thread, key), site, seen, passage, frame)) {
+    if (is_quick(frame) && !injects() && enter_quietly(thread, memo_for(thread, key), site, seen, passage, frame)) {
         frame->look = Look::QUIET;
     } else {
         frame->look = Look::CLOSE;
         enter_closely(thread, site, frame);
-        if (protects() && close_call(thread)->is_refused()) {
+        if (refuses() && close_call(thread)->is_refused()) {
             frame->look = Look::REFUSED;
             return {nullptr, 0};
         }

@@ -15,6 +15,7 @@
 #include "call.h"
 #include "driver.h"
 #include "guard.h"
+#include "inject.h"
 #include "launches.h"
 #include "narrow.h"
 #include "protect.h"
@@ -234,12 +235,19 @@ void start_recording(bool emulated) {
     set_driver_path(driver_path());
     start_guarding();
     if (!initialised.load()) start_protecting();
+    start_injecting();
     static bool handlers_installed;
     if (handlers_installed) return;
     handlers_installed = true;
     pthread_key_create(&thread_key, end_thread);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     watch_faults();
+}
+
+// Whether main returned or another function ended the process: on its error path, what is left then is nobody's fault.
+void write_exit(Thread* thread) {
+    const ExitFields fields = {capture_stack(thread), thread->id};
+    write_record(thread, RecordType::EXIT, fields);
 }
 
 __attribute__((destructor)) void end_process() {
@@ -250,7 +258,10 @@ __attribute__((destructor)) void end_process() {
         if (thread != &unrecorded) write_note(thread, NoteCode::BYPASSED, path);
     }
     stop_guarding();
-    if (current_thread && current_thread != &unrecorded) record_new_modules(current_thread);
+    if (current_thread && current_thread != &unrecorded) {
+        record_new_modules(current_thread);
+        if (injects()) write_exit(current_thread);
+    }
     finish_recording();
 }
 

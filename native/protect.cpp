@@ -16,6 +16,7 @@
 namespace cuvet {
 
 std::atomic<bool> is_protecting;
+std::atomic<bool> may_refuse;
 
 namespace {
 
@@ -120,6 +121,7 @@ void start_protecting() {
                  : strcmp(wanted, "abort") == 0 ? Protection::ABORT
                                                 : Protection::REFUSE;
     is_protecting.store(true);
+    may_refuse.store(true);
 }
 
 void stop_protecting() { is_protecting.store(false); }

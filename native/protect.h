@@ -18,6 +18,10 @@ constexpr int REFUSED_EXIT_CODE = 86;  // of --protect=abort
 
 extern std::atomic<bool> is_protecting;
 
+// Whether some call may be answered in the driver's place: under --protect, or with injected faults.
+extern std::atomic<bool> may_refuse;
+inline bool refuses() { return may_refuse.load(std::memory_order_relaxed); }
+
 // Whether the environment asks for it, and nothing speaks against it.
 inline bool protects() { return is_protecting.load(std::memory_order_relaxed); }
 

@@ -101,6 +101,10 @@ struct Thread {
     uint32_t writer;  // the same for all threads that go on with the same chunks, one after the other
     bool busy;        // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool context_known;
+    struct {
+        uint32_t status;  // 0: none
+        bool later;
+    } fault;                // that is injected into the driver's call that it makes: see inject.h
     bool awaits;            // the work of the driver's call that it makes will be waited for: see narrow.h
     uint32_t depth;         // calls entered and not returned
     uint32_t library_call;  // number of the library's symbol that the thread is inside, and 1; 0 none

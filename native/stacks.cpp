@@ -11,6 +11,7 @@
 
 #include "backend.h"
 #include "driver.h"
+#include "inject.h"
 #include "inputs.h"
 #include "loaded.h"
 #include "loader.h"
@@ -327,6 +328,41 @@ bool write_stack(Thread* thread, uint32_t number, const Frames& frames, uint32_t
     return write_record(thread, RecordType::STACK, fields, {addresses, lines}, recorded_era(era)) != nullptr;
 }
 
+uint64_t mix_text(uint64_t hash, const char* text, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i++) hash = mix(hash, static_cast<uint8_t>(text[i]));
+    return mix(hash, bytes);
+}
+
+bool is_interpreter(const char* name) { return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0; }
+
+uint64_t mix_python(uint64_t hash, const PythonFrame& frame) {
+    char text[MOST_NAME];
+    hash = mix_text(hash, text, python_file_name(frame.code, text, MOST_NAME));
+    hash = mix_text(hash, text, python_qualified_name(frame.code, text, MOST_NAME));
+    return mix(hash, python_line(frame));
+}
+
+// The same number in every run: files by their names, addresses by where they are in a file. An interpreter's own
+// frames tell nothing that those of its code do not; code in no file has no place that lasts.
+__attribute__((noinline)) uint64_t site_of(const Frames& frames) {
+    uint64_t hash = 1;
+    for (int i = 0; i < frames.native; i++) {
+        File file;
+        if (!file_at(reinterpret_cast<const void*>(frames.addresses[i] - 1), &file)) continue;
+        const char* name = base_name(*file.path ? file.path : executable());
+        if (frames.python && is_interpreter(name)) break;
+        hash = mix(mix_text(hash, name, static_cast<uint32_t>(strlen(name))), frames.addresses[i] - file.load_bias);
+    }
+    for (int i = 0; i < frames.python; i++) hash = mix_python(hash, frames.code[i]);
+    return hash ? hash : 1;
+}
+
+void write_site(Thread* thread, uint32_t stack, const Frames& frames) {
+    const SiteFields fields = {site_of(frames), stack, 0};
+    write_record(thread, RecordType::SITE, fields);
+    note_site(stack, fields.site);
+}
+
 struct Newest {
     const Frames* frames;
     uint32_t era;
@@ -362,6 +398,7 @@ uint32_t store_stack(Thread* thread, const Frames& frames) {
     if (!number || !has_same_files(frames, id->stored.load(std::memory_order_relaxed))) {
         number = last_stack_id.fetch_add(1) + 1;
         if (!write_stack(thread, number, frames, era)) return 0;
+        if (injects()) write_site(thread, number, frames);
         id->stored.store(era, std::memory_order_relaxed);
     }
     id->state.store(uint64_t{era} << 32 | number, std::memory_order_release);

@@ -67,7 +67,7 @@ uint32_t ask(uint32_t symbol, const uint64_t* words, const Blob* structs, Argume
 template <class... Arguments>
 uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
     Call call(symbol, words, structs);
-    if (__builtin_expect(protects(), 0) && call.is_refused()) return call.refuse();
+    if (__builtin_expect(refuses(), 0) && call.is_refused()) return call.refuse();
     return call.leave(ask(symbol, words, structs, arguments...));
 }
 
@@ -77,7 +77,7 @@ uint32_t pass_ending(uint32_t symbol, Kind kind, uint64_t handle, bool keeps, co
                      Arguments... arguments) {
     if (!quarantines) return pass(symbol, words, NO_STRUCTS, arguments...);
     Call call(symbol, words, NO_STRUCTS);
-    if (__builtin_expect(protects(), 0) && call.is_refused()) return call.refuse();
+    if (__builtin_expect(refuses(), 0) && call.is_refused()) return call.refuse();
     Ending ending(kind, handle, keeps);
     uint32_t status;
     if (ending.is_answered(&status)) return call.leave(status);
@@ -98,6 +98,7 @@ template <class Size, class... More>
 uint32_t pass_shared(uint32_t symbol, uint64_t pointer, Size bytes, More... more) {
     const uint64_t words[] = {pointer, bytes, word(more)...};
     Call call(symbol, words, NO_STRUCTS);
+    if (__builtin_expect(refuses(), 0) && call.is_refused()) return call.refuse();
     const Size whole = static_cast<Size>(whole_pages(bytes));
     const uint64_t asked[] = {pointer, whole, word(more)...};
     return call.leave(ask(symbol, asked, NO_STRUCTS, pointer, whole, more...));

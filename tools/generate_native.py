@@ -1040,6 +1040,9 @@ def protocol_numbers() -> Iterator[str]:
     yield f"constexpr uint16_t PER_THREAD_SYMBOL = {protocol.PER_THREAD_SYMBOL};"
     yield f"constexpr uint16_t OWN_QUESTION = {protocol.OWN_QUESTION};"
     yield f"constexpr uint16_t AWAITED_CALL = {protocol.AWAITED_CALL};"
+    yield f"constexpr uint16_t FAULTY_CALL = {protocol.FAULTY_CALL};"
+    yield f"constexpr uint16_t FAULTY_WORK = {protocol.FAULTY_WORK};"
+    yield f"constexpr int FAULT_SHIFT = {protocol.FAULT_SHIFT};"
     yield enumeration(protocol.MessageKind, "uint8_t")
     yield enumeration(protocol.Op, "uint8_t")
     yield enumeration(protocol.Access, "uint64_t")

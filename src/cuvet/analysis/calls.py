@@ -46,13 +46,15 @@ _KINDS = {kind.value: kind for kind in Kind}
 class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
     called, "" if it is not known that the runtime made the call. ``refused``: unless None, it was not made (``--protect``), and the status
-    of its outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names."""
+    of its outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names. ``injected``: it failed because that
+    was asked for (``cuvet inject``)."""
 
     sites: Sites | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
     api: str = ""
     refused: Refusal | None = None
     kept: bool = False
+    injected: bool = False
     reported: tuple[Fold, ...] = ()
 
     def where(self) -> str:
@@ -176,6 +178,7 @@ class Calls:
             api=common.api,
             refused=common.refused,
             kept=common.kept,
+            injected=record.injected,
         )
         if launch:
             call.arguments, call.by_library, call.like = _arguments(record.inputs[given]), common.by_library, common

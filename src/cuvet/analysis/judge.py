@@ -60,6 +60,9 @@ class Judge:
         outcome = call.outcome
         self.ended |= call.refused == "ended"
         failed = None if outcome.status in _ORDINARY else outcome.status
+        if call.injected and failed is not None:  # there is nothing to explain, and the model goes on from there
+            model.observe(call, outcome)
+            return True
         if failed is not None:
             self._note_failure(call, failed, self._clock.ns(record.returned) - call.time_ns)
         of_library = call.entry_point.api != "driver"

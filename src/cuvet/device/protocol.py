@@ -18,8 +18,10 @@ UNANSWERED, FORESEEN, AWAKE = 1, 2, 4
 """Flags of a command."""
 FORESEEN_CALL = 1 << 31
 """Of the number of a call that is foreseen, which counts such calls of the connection from 0."""
-PER_THREAD_SYMBOL, OWN_QUESTION, AWAITED_CALL = 1, 2, 4
+PER_THREAD_SYMBOL, OWN_QUESTION, AWAITED_CALL, FAULTY_CALL, FAULTY_WORK = 1, 2, 4, 8, 16
 """Flags of a driver call."""
+FAULT_SHIFT = 6
+"""Bits of the flags below the status with which a faulty call, or its work, ends."""
 
 _COMMANDS = tuple(struct.Struct(f"<IBBHI{count}Q") for count in range(MOST_OPERANDS + 1))
 """Length and header of a command, and its operands, by their number."""
@@ -178,7 +180,7 @@ class Request(NamedTuple):
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
     was called and by which major version of the runtime library. ``library``: it is a call of cuDNN, cuBLAS or another library, by its id
     in recordings. ``own_question``: the shim asks the driver for itself. ``awaited``: the shim waits for the work of the call, as if the
-    call did so itself.
+    call did so itself. ``fault``: the status with which the call fails (cuvet inject), or if ``later`` the work that it enqueues.
     """
 
     runtime: bool
@@ -191,6 +193,8 @@ class Request(NamedTuple):
     library: bool = False
     own_question: bool = False
     awaited: bool = False
+    fault: int = 0
+    later: bool = False
 
 
 Steps = Generator[Command, Answer, Result]
@@ -241,7 +245,9 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
     per_thread = flags & PER_THREAD_SYMBOL != 0
     if kind == _DRIVER_CALL:
         asks, awaited = flags & OWN_QUESTION != 0, flags & AWAITED_CALL != 0
-        return Request(False, number, values, per_thread, 0, 0, structs, False, asks, awaited)
+        fault = flags >> FAULT_SHIFT if flags & (FAULTY_CALL | FAULTY_WORK) else 0
+        later = flags & FAULTY_WORK != 0
+        return Request(False, number, values, per_thread, 0, 0, structs, False, asks, awaited, fault, later)
     library = kind == _LIBRARY_CALL
     return Request(not library, number, values, per_thread, flags >> 1 & 0x7F, flags >> 8, structs, library)
 

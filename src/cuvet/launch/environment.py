@@ -20,6 +20,7 @@ NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
 SHIM = NATIVE / DRIVER
 DRIVER_LOG = "CUDA_LOG_FILE"
 PROTECT = "CUVET_PROTECT"
+INJECT = "CUVET_INJECT"
 PROTECTION = ("refuse", "uses", "trap", "abort")
 """What ``--protect`` does with a call that would kill the program."""
 SAVED = "CUVET_SAVED"
@@ -74,6 +75,7 @@ def for_program(
     protect: str | None = None,
     quarantine: str = "",
     narrow: int | None = None,
+    inject: str | None = None,
     driver: str | None,
     device: Mapping[str, str] | None,
     links: Path,
@@ -83,7 +85,8 @@ def for_program(
 ) -> dict[str, str]:
     """``own`` with the shim before everything else. With the real driver, the emulated runtime beside the shim must not be
     found: the library path then leads to a directory that holds the shim alone, made in ``links``. ``device``: the variables
-    that lead to the emulated device. ``driver_log``: where the driver writes its error log, unless ``own`` says where.
+    that lead to the emulated device. ``inject``: the faults that the shim injects (``native/inject.h``).
+    ``driver_log``: where the driver writes its error log, unless ``own`` says where.
     ``notices``: the address of ``Notices``."""
     environment = dict(own)
     directory = _beside_the_shim(links) if device else _shim_alone(links)
@@ -96,6 +99,7 @@ def for_program(
     environment |= {PROTECT: protect} if protect else {}
     environment |= {"CUVET_QUARANTINE": quarantine} if quarantine else {}
     environment |= {"CUVET_NARROW": str(narrow)} if narrow else {}
+    environment |= {INJECT: inject} if inject is not None else {}
     if preload:
         shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])

@@ -72,6 +72,8 @@ class RecordType(IntEnum):
     LEFT_OUT_CALLS = 21
     CALL_LIKE = 22
     EXAMPLE = 23
+    SITE = 24
+    EXIT = 25
 
 
 class CallFlag(IntFlag):
@@ -87,6 +89,7 @@ class CallFlag(IntFlag):
     ENDED_PROCESS = 512
     AWAITED = 1024
     EXAMPLE = 2048
+    INJECTED = 4096
 
 
 class NoteCode(IntEnum):
@@ -175,6 +178,8 @@ FIELDS = {
     "LeftOutObjectsFields": "u64 time, u32 kind, u32 reserved, u64 count",
     "LeftOutCallsFields": "u32 thread, u32 reserved, u64 count, u64 number, u64 first, u64 last",
     "ExampleFields": "u64 place, u32 writer, u32 bytes",
+    "SiteFields": "u64 site, u32 stack, u32 reserved",
+    "ExitFields": "u32 stack, u32 thread",
 }
 """The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
 and is always there."""

@@ -19,6 +19,7 @@ _NO_INPUTS: dict[int, bytes] = {}
 """Of all calls without: an empty dictionary for each would be much of the memory of a model."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
 _REFUSED = layout.CallFlag.REFUSED.value
+_INJECTED = layout.CallFlag.INJECTED.value
 _TRAPPED = layout.CallFlag.TRAPPED.value
 _ENDED_PROCESS = layout.CallFlag.ENDED_PROCESS.value
 _AWAITED = layout.CallFlag.AWAITED.value
@@ -103,6 +104,13 @@ class Fault(NamedTuple):
     address: int
     instruction: int
     ticks: int
+
+
+class Exit(NamedTuple):
+    """The process called exit, or returned from main."""
+
+    stack: int
+    thread: int
 
 
 class HostAccess(NamedTuple):
@@ -207,6 +215,11 @@ class CallRecord:
         if self.flags & _ENDED_PROCESS:
             return "ended"
         return "trapped" if self.flags & _TRAPPED else "returned"
+
+    @property
+    def injected(self) -> bool:
+        """Whether the call failed, or its work, because that was asked for (``cuvet inject``)."""
+        return bool(self.flags & _INJECTED)
 
     @property
     def awaited(self) -> bool:
@@ -323,6 +336,9 @@ class SideTables:
     """By thread."""
     entry_points: dict[int, str] = field(default_factory=dict)
     examples: Examples = field(default_factory=Examples)
+    site_of: dict[int, int] = field(default_factory=dict)
+    """By stack: the number of its site, which is the same in all runs of a program."""
+    exits: list[Exit] = field(default_factory=list)
 
     def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
         """Puts a record that is no call where it belongs. ValueError, saying what is wrong, if it does not parse."""
@@ -409,6 +425,12 @@ class SideTables:
 
     def _take_example(self, rest: _Rest, place: int, writer: int, length: int) -> None:
         self.note_example(writer, place, rest.take(length))
+
+    def _take_site(self, _: _Rest, site: int, stack: int, _reserved: int) -> None:
+        self.site_of[stack] = site
+
+    def _take_exit(self, _: _Rest, *fields: int) -> None:
+        self.exits.append(Exit(*fields))
 
     def note_example(self, writer: int, place: int, record: bytes) -> None:
         """A CALL that others can be told by, and its place in the file."""

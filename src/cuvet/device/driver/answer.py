@@ -118,7 +118,17 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         in_host_function=thread.host_functions,
         inputs=dict(request.structs) if request.structs else {},
     )
-    return _carry_out(Invocation(call, thread), plan, plan.handler, request)
+    if request.fault and not request.later:
+        return _fail(process, call, request.fault)
+    return _carry_out(Invocation(call, thread, fault=request.fault), plan, plan.handler, request)
+
+
+def _fail(process: ClientProcess, call: Call, fault: int) -> Steps[int]:
+    """As it was asked for; what must follow of it, the model knows."""
+    process.model.observe(call, Outcome(fault))
+    process.told.forget()
+    return fault
+    yield
 
 
 def _refuse(process: ClientProcess, name: str) -> Steps[int]:

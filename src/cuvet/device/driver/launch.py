@@ -38,7 +38,7 @@ def _launch(call: Invocation) -> Steps[None]:
     _check(grid, block, member("sharedMemBytes"), kernel)
     timeline = call.process.timeline
     queue = call.queue(call["hStream"] if "hStream" in call.entry_point.index else member("hStream"))
-    call.fault = of_launch(call, kernel, grid, block, timeline.busy(queue))
+    call.fault = call.fault or of_launch(call, kernel, grid, block, timeline.busy(queue))
     yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_KERNEL", lambda: timeline.launch(queue)), queue)
     for event in events_recorded(call.call):
         yield from record(call, event, queue)
