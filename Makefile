@@ -68,6 +68,7 @@ types: $(INSTALLED) ## mypy --strict
 
 generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_catalog.py
+	$(BIN)/python tools/generate_returns.py
 	$(BIN)/python tools/generate_libraries.py
 	$(BIN)/python tools/generate_types.py
 	$(BIN)/python tools/generate_native.py
