@@ -12,10 +12,12 @@ from cuvet import findings
 from cuvet.analysis import standing, whose
 from cuvet.doctor import diagnosis
 from cuvet.image import inspection
+from cuvet.inject import outcome
 from cuvet.knowledge import explanation
 from cuvet.reports.check import SCHEMA_FILE as CHECK_SCHEMA_FILE
 from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
+from cuvet.reports.inject import SCHEMA_FILE as INJECT_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
 from cuvet.reports.standing import SCHEMA_FILE as STANDING_SCHEMA_FILE
 from cuvet.reports.terminal import SCHEMA_FILE
@@ -27,6 +29,7 @@ SCHEMAS: dict[Path, tuple[type[msgspec.Struct], str]] = {
     SCHEMA_FILE: (findings.Report, findings.SCHEMA),
     CHECK_SCHEMA_FILE: (check.CheckReport, check.SCHEMA),
     EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),
+    INJECT_SCHEMA_FILE: (outcome.InjectReport, outcome.SCHEMA),
     INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
     DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),
     STANDING_SCHEMA_FILE: (standing.Standings, standing.SCHEMA),

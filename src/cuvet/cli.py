@@ -20,6 +20,7 @@ from cuvet.printable import escaped_for_encoding, printable
 
 COMMANDS = (
     "run",
+    "inject",
     "env",
     "analyze",
     "report",

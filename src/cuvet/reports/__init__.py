@@ -15,15 +15,15 @@ from cuvet.arguments import path
 if TYPE_CHECKING:
     from cuvet.findings import Report
 
-_ALL = ("run", "analyze", "ps", "who", "check", "inspect", "doctor", "rules", "explain")
+_ALL = ("run", "inject", "analyze", "ps", "who", "check", "inspect", "doctor", "rules", "explain")
 FORMATS = {
     "terminal": _ALL,
     "json": _ALL,
-    "sarif": ("run", "analyze", "check"),
-    "concise": ("run", "analyze", "check"),
-    "github": ("run", "analyze", "check"),
-    "junit": ("run", "analyze"),
-    "markdown": ("run", "analyze"),
+    "sarif": ("run", "inject", "analyze", "check"),
+    "concise": ("run", "inject", "analyze", "check"),
+    "github": ("run", "inject", "analyze", "check"),
+    "junit": ("run", "inject", "analyze"),
+    "markdown": ("run", "inject", "analyze"),
 }
 """Each format with the commands that have it: a module of that name in ``reports/formats``."""
 

@@ -36,15 +36,15 @@ class Changes:
         return at < len(changed) and changed[at] <= (first if last is None else last)
 
 
-def since(revision: str, root: Path | None) -> Changes:
+def since(revision: str, root: Path | None, option: str = "--diff") -> Changes:
     """What the working tree has changed since it left the history of ``revision``, with files that git does not know yet.
 
-    Where lines were taken out, their neighbours count as changed. CuvetError if git cannot tell.
+    Where lines were taken out, their neighbours count as changed. CuvetError if git cannot tell; ``option`` is what it names.
     """
     if root is None:
-        raise CuvetError("--diff needs a git repository, and there is none here")
+        raise CuvetError(f"{option} needs a git repository, and there is none here")
     if not revision or revision.startswith("-"):
-        raise CuvetError(f"--diff: {revision!r} is not a revision")
+        raise CuvetError(f"{option}: {revision!r} is not a revision")
     base = _git(root, "merge-base", revision, "HEAD").strip().decode()
     lines: dict[Path, list[int] | None] = {root / name: changed for name, changed in _changed(_git(root, *_DIFF, base))}
     for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):

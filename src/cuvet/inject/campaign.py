@@ -1,0 +1,359 @@
+"""Surveys a program, lets its calls fail one place after another, in parallel, and judges what it does.
+
+Every trial is a run of its own, in a worker that was forked from this process, with a recording of its own. What has been tried is written
+beside the recordings, so that a campaign that was broken off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shlex
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from cuvet import CuvetError, __version__
+from cuvet.catalog import EntryPoint
+from cuvet.catalog.roles import ENDS
+from cuvet.findings import Program, Tool
+from cuvet.inject.codes import Class, Code, codes, name_of
+from cuvet.inject.observed import Key, Observed, observe
+from cuvet.inject.outcome import HARMLESS, VERDICTS, Injected, InjectReport, Place, Survey, Trial, Tried
+from cuvet.inject.running import Limits, Start, run
+from cuvet.inject.verdict import Judged, judge
+from cuvet.model.statuses import BEFORE_INIT
+from cuvet.sizes import counted
+from cuvet.source.tool.changes import Changes
+
+LOG = "trials.jsonl"
+_NEVER = BEFORE_INIT - {"cuInit"}
+"""Calls with which the runtime and bindings find the driver's functions."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be tried. ``at``: places by id, function, ``file:line``, or their number in the survey; none: all. ``calls``: which of
+    the calls of a place fail. ``changed``: only places with a frame on a changed line. ``budget_s``: nothing is begun after so long."""
+
+    at: tuple[str, ...] = ()
+    classes: tuple[Class, ...] = ("resource", "refused", "sticky")
+    changed: Changes | None = None
+    budget_s: float | None = None
+    calls: Literal["all", "every", "first", "last"] = "all"
+    jobs: int = 2
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial that is to be made: a fault at a place, which has so many ``calls`` in a run without a fault."""
+
+    key: Key
+    fault: Injected
+    calls: int
+
+    @property
+    def name(self) -> str:
+        """Of the directory of its recording."""
+        fault = self.fault
+        return f"{self.key.id}-{fault.status}-{fault.first}-{fault.last}{'-later' if fault.later else ''}"
+
+
+class Made(NamedTuple):
+    """A trial, how many calls failed in it, and how many runs it took."""
+
+    trial: Trial
+    injected: int
+    runs: int
+
+
+@dataclass
+class Campaign:
+    """``directory``: of all recordings, the survey's and those of the trials. ``told``: called with how many trials have been made of how
+    many, and the newest."""
+
+    start: Start
+    directory: Path
+    wanted: Wanted
+    options: str
+    """Those that a command that repeats a trial needs."""
+    told: Callable[[int, int, Trial | None], None] = lambda done, all_, trial: None
+    usual: Observed = field(init=False)
+    stable: frozenset[str] = field(init=False)
+    _trials: dict[Key, list[Trial]] = field(default_factory=dict)
+    _runs: int = 0
+    _made: int = 0
+    _notes: list[str] = field(default_factory=list)
+
+    def run(self) -> InjectReport:
+        """CuvetError if the program cannot be started, or makes no CUDA calls."""
+        began = time.monotonic()
+        survey = self._survey()
+        places = self._places()
+        chosen = [key for key in places if self._is_wanted(key, places)]
+        if self.wanted.at and not chosen:
+            raise CuvetError(
+                f"no CUDA call of the program is at {', '.join(self.wanted.at)}: cuvet inject --list shows all places"
+            )
+        jobs = [job for key in chosen for job in self._jobs(key, places[key])]
+        self._try(jobs, began)
+        tried = [self._tried(key, places[key]) for key in chosen if self._trials.get(key)]
+        tried.sort(key=lambda each: VERDICTS.index(each.verdict))
+        return InjectReport(
+            tool=Tool(version=__version__),
+            program=self._program(),
+            survey=survey,
+            sites=tuple(tried),
+            untried=len(places) - len(tried),
+            runs=self._runs,
+            seconds=round(time.monotonic() - began, 1),
+            verdicts=dict(Counter(each.verdict for each in tried)),
+            notes=tuple(self._notes),
+        )
+
+    def listed(self) -> InjectReport:
+        """The survey alone, with all places."""
+        survey = self._survey()
+        places = self._places()
+        return InjectReport(
+            tool=Tool(version=__version__),
+            program=Program(
+                argv=self.start.argv,
+                exit_code=self.usual.ending.exit_code,
+                device="real" if self.start.driver else "emulated",
+            ),
+            survey=survey,
+            sites=tuple(
+                Tried(place=self.usual.place(key), count=calls, verdict="not-reached") for key, calls in places.items()
+            ),
+            untried=len(places),
+            runs=self._runs,
+        )
+
+    def _program(self) -> Program:
+        ending = self.usual.ending
+        return Program(
+            argv=self.start.argv,
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            device="real" if self.start.driver else "emulated",
+        )
+
+    def _survey(self) -> Survey:
+        """Two runs without a fault: what differs between them tells nothing."""
+        first = _observed(self.start, self._unused("survey"), "", Limits())
+        self._runs += 1
+        ending = first.ending
+        if ending.hung:
+            raise CuvetError("the program did not end by itself without any fault: cuvet inject needs one that does")
+        if not any(first.threads):
+            raise CuvetError("the program makes no CUDA calls that cuvet sees (cuvet run says why), so none can fail")
+        second = _observed(self.start, self._unused("survey"), "", Limits.after(ending))
+        self._runs += 1
+        self.usual = first
+        lines = [set(_lines(each)) for each in (first, second)]
+        self.stable = frozenset(lines[0] & lines[1])
+        unstable = tuple(_differences(first, second))
+        return Survey(
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            seconds=round(ending.wall_s, 3),
+            calls=sum(map(len, first.threads)),
+            left=sum(first.left.values()),
+            deterministic=not unstable,
+            unstable=unstable,
+        )
+
+    def _unused(self, name: str) -> Path:
+        """A campaign that goes on has surveys already."""
+        return next(path for number in count(1) if not (path := self.directory / f"{name}-{number}").exists())
+
+    def _places(self) -> dict[Key, int]:
+        """With how many calls, in the order of their first; only those that can fail and are the program's."""
+        counts: Counter[Key] = Counter()
+        for call in (each for calls in self.usual.threads for each in calls):
+            counts[call.key] += 1
+        return {key: calls for key, calls in counts.items() if self._codes(key)}
+
+    def _codes(self, key: Key) -> tuple[Code, ...]:
+        if self._entry_point(key).name in _NEVER:
+            return ()
+        found = codes(self._entry_point(key), self.usual.stacks[key].api)
+        real = self.start.driver is not None  # only the emulated device goes on as after such an error
+        return tuple(
+            each for each in found if each.kind in self.wanted.classes and not (real and each.kind == "sticky")
+        )
+
+    def _entry_point(self, key: Key) -> EntryPoint:
+        return self.usual.entry_points[key.entry_point]
+
+    def _is_wanted(self, key: Key, places: dict[Key, int]) -> bool:
+        frames = self.usual.stacks[key].frames
+        changed = self.wanted.changed
+        lines = [(each.file, each.line) for each in frames if each.file and each.line]
+        if changed is not None and not any(changed.touch(file, line) for file, line in lines):
+            return False
+        if not self.wanted.at:
+            return True
+        names = {key.id, f"{key.site:016x}", self.usual.stacks[key].api, str(list(places).index(key) + 1)}
+        names |= {f"{os.path.basename(each.file)}:{each.line}" for each in frames if each.file}
+        names |= {f"{each.file}:{each.line}" for each in frames if each.file}
+        return any(each in names for each in self.wanted.at)
+
+    def _jobs(self, key: Key, calls: int) -> Iterator[Job]:
+        """The fault from the first call on. Whether the first or the last alone says more shows only then."""
+        api = self.usual.stacks[key].api
+        for code in self._codes(key):
+            name = name_of(self._entry_point(key), api, code.status)
+            first, last = {"first": (1, 1), "last": (calls, calls)}.get(self.wanted.calls, (1, 0))
+            last = first if code.later else last
+            fault = Injected(first=first, last=last, status=code.status, code=name, kind=code.kind, later=code.later)
+            yield Job(key, fault, calls)
+
+    def _more(self, job: Job, injected: int) -> Iterator[Job]:
+        """If more than one call failed: the first alone, from which the program may recover, and the last alone."""
+        fault = job.fault
+        if self.wanted.calls != "all" or fault.last or fault.kind == "sticky" or injected < 2:
+            return
+        yield Job(job.key, msgspec.structs.replace(fault, last=1), job.calls)
+        if job.calls > 1:
+            yield Job(job.key, msgspec.structs.replace(fault, first=job.calls, last=job.calls), job.calls)
+
+    def _try(self, jobs: Sequence[Job], began: float) -> None:
+        global _campaign
+        _campaign = self  # workers are forked from here, and have all that was surveyed
+        known = self._known()
+        todo, running = list(reversed(jobs)), dict[Future[Made], Job]()
+        with ProcessPoolExecutor(self.wanted.jobs, multiprocessing.get_context("fork")) as pool:
+            while todo or running:
+                while todo and len(running) < self.wanted.jobs and not self._is_late(began):
+                    job = todo.pop()
+                    if job.name in known:
+                        self._trials.setdefault(job.key, []).append(known[job.name])
+                    else:
+                        running[pool.submit(_make, job)] = job
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED)[0]:
+                    job = running.pop(future)
+                    made = future.result()
+                    todo += self._more(job, made.injected)
+                    self._take(job, made)
+                    self.told(self._made, self._made + len(todo) + len(running), made.trial)
+        if todo:
+            again = "the same command with --resume goes on"
+            self._notes.append(f"the budget was used up: {counted(len(todo), 'trial')} not made; {again}")
+
+    def _is_late(self, began: float) -> bool:
+        return self.wanted.budget_s is not None and time.monotonic() - began > self.wanted.budget_s
+
+    def _take(self, job: Job, made: Made) -> None:
+        self._runs += made.runs
+        self._made += 1
+        self._trials.setdefault(job.key, []).append(made.trial)
+        with open(self.directory / LOG, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(msgspec.json.encode((job.name, made.trial)) + b"\n")
+
+    def _known(self) -> dict[str, Trial]:
+        """Trials of the same campaign that was broken off; a line that is cut short is of none."""
+        found: dict[str, Trial] = {}
+        try:
+            lines = (self.directory / LOG).read_bytes().splitlines()
+        except FileNotFoundError:
+            return {}
+        for line in lines:
+            try:
+                name, trial = msgspec.json.decode(line, type=tuple[str, Trial])
+            except msgspec.DecodeError:
+                continue
+            found[name] = trial
+        return found
+
+    def _tried(self, key: Key, calls: int) -> Tried:
+        trials = sorted(self._trials[key], key=lambda each: VERDICTS.index(each.verdict))
+        reached = [each for each in trials if each.verdict != "not-reached"] or trials
+        others = [each for each in trials if each not in reached]
+        ends = self._entry_point(key).does(*ENDS)
+        return Tried(
+            place=self.usual.place(key), count=calls, ends=ends, verdict=reached[0].verdict, trials=(*reached, *others)
+        )
+
+    def make(self, job: Job) -> Made:
+        """In a worker. A verdict that accuses is confirmed by a second run."""
+        directory, second = self.directory / job.name, self.directory / f"{job.name}-again"
+        judged, seen, injected = self._judged(job, directory)
+        runs = 1
+        if judged.verdict not in HARMLESS:
+            again, _, _ = self._judged(job, second)
+            runs = 2
+            if again.verdict != judged.verdict:
+                because = (f"{judged.verdict} in one run, {again.verdict} in another", *judged.because)
+                judged = Judged("unstable", because, judged.output, judged.at)
+        kept = self.wanted.keep or judged.verdict not in HARMLESS
+        if not kept:
+            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(second, ignore_errors=True)
+        at: Place | None = seen.place(judged.at) if judged.at is not None and judged.at != job.key else None
+        trial = Trial(
+            fault=job.fault,
+            verdict=judged.verdict,
+            exit_code=seen.ending.exit_code,
+            signal=seen.ending.signal,
+            at=at,
+            because=judged.because,
+            output=judged.output,
+            recording=str(directory) if kept else "",
+            command=self._command(job),
+        )
+        return Made(trial, injected, runs)
+
+    def _judged(self, job: Job, directory: Path) -> tuple[Judged, Observed, int]:
+        shutil.rmtree(directory, ignore_errors=True)  # of a campaign that was broken off
+        fault = job.fault
+        text = f"{job.key.site:x}:{job.key.entry_point}:{fault.first}:{fault.last}:{fault.status}:{int(fault.later)}"
+        seen = _observed(self.start, directory, text, Limits.after(self.usual.ending))
+        sticky = fault.kind == "sticky"
+        judged = judge(self.usual, seen, later=fault.later, sticky=sticky, stable=self.stable)
+        return judged, seen, sum(each.injected for calls in seen.threads for each in calls)
+
+    def _command(self, job: Job) -> str:
+        fault = job.fault
+        which = {(1, 0): "every", (1, 1): "first"}.get((fault.first, fault.last), "last")
+        return f"cuvet inject{self.options} --at {job.key.id} --codes {fault.kind} --calls {which} -- {shlex.join(self.start.argv)}"
+
+
+_campaign: Campaign | None = None
+"""Of this process, in which it runs, and of its workers."""
+
+
+def _make(job: Job) -> Made:
+    assert _campaign is not None
+    return _campaign.make(job)
+
+
+def _observed(start: Start, directory: Path, faults: str, limits: Limits) -> Observed:
+    return observe(directory, run(start, directory, faults, limits))
+
+
+def _lines(seen: Observed) -> list[str]:
+    return [*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines()]
+
+
+def _differences(first: Observed, second: Observed) -> Iterator[str]:
+    """What two runs without a fault do not have in common."""
+    if (first.ending.exit_code, first.ending.signal) != (second.ending.exit_code, second.ending.signal):
+        yield "it ended in two ways"
+    if first.ending.digest != second.ending.digest:
+        yield "it wrote different output"
+    keys = [[[call.key for call in calls] for calls in each.threads] for each in (first, second)]
+    if keys[0] != keys[1]:
+        yield "it made different calls, or made them in another order"

@@ -1,0 +1,223 @@
+"""What a run of the program did, from its recording: its calls in their order, what rules say of them, and what it left behind."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from cuvet.analysis import Analysis
+from cuvet.analysis.calls import RecordedCall, site_of
+from cuvet.analysis.process import ProcessAnalysis
+from cuvet.catalog import EntryPoint, Verb
+from cuvet.catalog.apis import LIBRARIES
+from cuvet.catalog.kinds import OWNED
+from cuvet.catalog.results import NOT_READY
+from cuvet.catalog.roles import ENDS
+from cuvet.findings import Frame
+from cuvet.inject.outcome import Ending, Place
+from cuvet.meta import read_meta
+from cuvet.recording import Recording
+from cuvet.recording.generated_code import GeneratedCode, Run
+from cuvet.recording.ordering import Ordering
+from cuvet.recording.records import CallRecord
+from cuvet.recording.sites import Sites
+from cuvet.rules.left import left
+
+MOST_CALLS = 200_000
+"""Of a process: later ones are not compared."""
+_ACTS = (Verb.BLOCKS, Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES, Verb.RECORDS, Verb.QUERIES)
+
+
+class Key(NamedTuple):
+    """A place in the program, in every run: the number of the stack, and the driver's or a library's function that was called from it."""
+
+    site: int
+    entry_point: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.site:016x}.{self.entry_point}"
+
+
+class Made(NamedTuple):
+    """A call that the program made. ``ends``: the kinds of the objects that it ends."""
+
+    key: Key
+    api: str
+    status: int | None
+    injected: bool
+    ends: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        return self.status not in (0, None, NOT_READY)
+
+
+class Left(NamedTuple):
+    """Objects that were alive at the end, by the place that made them."""
+
+    kind: str
+    api: str
+    line: str
+
+
+class Said(NamedTuple):
+    """A finding."""
+
+    rule: str
+    severity: str
+    message: str
+    api: str
+    line: str
+    """``file:line`` of the call."""
+
+
+class Stack(NamedTuple):
+    api: str
+    frames: tuple[Frame, ...]
+
+
+@dataclass(slots=True)
+class Observed:
+    """``threads``: the calls of each thread in their order, threads by their first call. ``stacks``: of their places. ``ended_in``: whether
+    a function of the program ended the process (exit), and main did not return; None if neither was seen."""
+
+    ending: Ending
+    threads: list[list[Made]] = field(default_factory=list)
+    stacks: dict[Key, Stack] = field(default_factory=dict)
+    entry_points: dict[int, EntryPoint] = field(default_factory=dict)
+    left: Counter[Left] = field(default_factory=Counter)
+    said: tuple[Said, ...] = ()
+    ended_in: bool | None = None
+    stands: tuple[str, ...] = ()
+    """Of a run that hangs: where its threads are."""
+    lost: bool = False
+    """A context was lost."""
+
+    def place(self, key: Key) -> Place:
+        stack = self.stacks.get(key, Stack("?", ()))
+        return Place(id=key.id, api=stack.api, frames=stack.frames)
+
+
+def observe(directory: Path, ending: Ending) -> Observed:
+    """The run whose recording is in ``directory``."""
+    seen = Observed(ending)
+    meta = read_meta(directory)
+    run = Run(time.time_ns(), meta.argv)
+    analysis = Analysis(directory, run)
+    report = analysis.report(meta, leaks=False)
+    seen.said = tuple(
+        Said(each.name, each.severity, each.message, each.api, line_of(each.site.frames)) for each in report.findings
+    )
+    for process in analysis.processes():
+        _add_calls(seen, process, run)
+        _add_left(seen, process)
+    seen.stands = tuple(_stands(seen)) if ending.hung else ()
+    return seen
+
+
+def line_of(frames: Sequence[Frame]) -> str:
+    """``file:line`` of the innermost that is known, or nothing."""
+    known = next((each for each in frames if each.file and each.line), None)
+    return f"{known.file}:{known.line}" if known else ""
+
+
+def _add_calls(seen: Observed, process: ProcessAnalysis, run: Run) -> None:
+    recording = Recording(process.recording.path)
+    ordering = Ordering(recording)
+    records = [item for item in ordering.poll() if isinstance(item, CallRecord)][:MOST_CALLS]
+    sites = Sites(recording, recording.executable, GeneratedCode(recording, run))
+    known = ordering.entry_points
+    records = [each for each in records if recording.site_of.get(each.stack) and known[each.entry_point]]
+    apis: dict[int, str] = {}
+    for each in records:
+        entry_point = known[each.entry_point]
+        assert entry_point is not None
+        seen.entry_points[each.entry_point] = entry_point
+        if each.stack not in apis:
+            apis[each.stack] = sites.api(each.stack) or ""
+    main = _main_calls(seen.entry_points, records, recording, apis)
+    threads: defaultdict[int, list[Made]] = defaultdict(list)
+    for each in records:
+        key = Key(recording.site_of[each.stack], each.entry_point)
+        if key.entry_point not in main[key.site]:
+            continue
+        entry_point = seen.entry_points[each.entry_point]
+        api = apis[each.stack] or entry_point.name
+        if key not in seen.stacks:
+            seen.stacks[key] = Stack(api, sites.of_stack(each.stack)[1])
+        status = each.status
+        threads[each.thread].append(Made(key, api, status, each.injected, _ended(entry_point)))
+    seen.threads += threads.values()
+    seen.lost |= process.lost_by() is not None
+    for exited in recording.exits:
+        frames = sites.of_stack(exited.stack)[1]
+        seen.ended_in = any(not _is_of_start(frame) for frame in frames)
+
+
+def _is_of_start(frame: Frame) -> bool:
+    """Of the C library or the loader, which call exit when main returns; of the shim, or of an interpreter that ends."""
+    name = (frame.module or "").rpartition("/")[2]
+    return name.startswith(("libc.so", "ld-linux", "libcuda.so", "python", "libpython")) or frame.function in (
+        "_start",
+        "exit",
+    )
+
+
+def _main_calls(
+    entry_points: dict[int, EntryPoint], records: Sequence[CallRecord], recording: Recording, apis: dict[int, str]
+) -> dict[int, set[int]]:
+    """By site, the functions of the driver that its calls are about: the runtime initialises, asks and loads before it does what it was
+    called for. All of them where the program called the driver itself."""
+    asked: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    of_runtime = set()
+    for each in records:
+        site = recording.site_of[each.stack]
+        asked[site].pop(each.entry_point, None)
+        asked[site][each.entry_point] = None
+        if apis[each.stack] and entry_points[each.entry_point].api not in LIBRARIES:
+            of_runtime.add(site)
+    return {
+        site: _main(list(found), entry_points) if site in of_runtime else set(found) for site, found in asked.items()
+    }
+
+
+def _main(found: list[int], entry_points: dict[int, EntryPoint]) -> set[int]:
+    acts = [each for each in found if _acts(entry_points[each])]
+    return {(acts or found)[-1]}
+
+
+def _acts(entry_point: EntryPoint) -> bool:
+    if entry_point.does(*_ACTS):
+        return True
+    return any(
+        role.kind in OWNED and role.verb in (Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS, *ENDS)
+        for role in entry_point.roles
+    )
+
+
+def _ended(entry_point: EntryPoint) -> tuple[str, ...]:
+    return tuple(role.kind.counted for role in entry_point.roles if role.verb in ENDS)
+
+
+def _add_left(seen: Observed, process: ProcessAnalysis) -> None:
+    for thing, count in left(process.model) if process.model is not None else ():
+        made = thing.created_by
+        if isinstance(made, RecordedCall) and not made.is_of_library():
+            site = site_of(made)
+            seen.left[Left(thing.kind.counted, site.api, line_of(site.frames))] += count
+
+
+def _stands(seen: Observed) -> Iterator[str]:
+    for number, calls in enumerate(seen.threads, 1):
+        last = calls[-1]
+        count = next(len(list(group)) for _, group in groupby(reversed(calls), key=lambda each: each.key))
+        where = line_of(seen.stacks[last.key].frames)
+        times = f", {count} times in a row" if count > 1 else ""
+        before = "stands in" if last.status is None else "has last called"
+        yield f"thread {number} {before} {last.api}{f' at {where}' if where else ''}{times}"

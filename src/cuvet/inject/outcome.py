@@ -1,0 +1,119 @@
+"""What injected faults showed: the types of ``cuvet inject``'s report, ``cuvet-inject/1``."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import msgspec
+
+from cuvet.findings import Frame, Program, Tool
+
+SCHEMA = "cuvet-inject/1"
+Verdict = Literal[
+    "crash",
+    "hang",
+    "double-destroy",
+    "use-after-destroy",
+    "use-of-unmade",
+    "leak",
+    "wrong-blame",
+    "ignored",
+    "unstable",
+    "handled",
+    "not-reached",
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""The worst first."""
+HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached", "unstable")
+"""No defect of the program was shown."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first of what it wrote; ``digest``: of
+    all of it. ``cpu_s``: of the program and its emulated device."""
+
+    pid: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    hung: bool = False
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+    digest: str = ""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of one function from one stack. ``id`` is the same in every run of the program, for ``--at``."""
+
+    id: str
+    api: str
+    frames: tuple[Frame, ...] = ()
+
+
+class Injected(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault: which calls of a place fail, from 1 (``last`` 0: all that follow), with which status. ``later``: not the call fails, but the
+    work that it gives to a stream."""
+
+    first: int
+    last: int
+    status: int
+    code: str
+    kind: Literal["resource", "refused", "sticky"]
+    later: bool = False
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What the program did with one fault. ``at``: the place that is to blame, if it is another than where the fault was injected: the
+    first call that told of work that had failed. ``because``: sentences. ``recording``: directory of the run's recording, "" if it was
+    not kept. ``command``: repeats it."""
+
+    fault: Injected
+    verdict: Verdict
+    exit_code: int | None = None
+    signal: int | None = None
+    at: Place | None = None
+    because: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    """Lines that it wrote and does not write without the fault."""
+    recording: str = ""
+    command: str = ""
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """A place with all its trials. ``verdict``: the worst. ``count``: its calls in a run without faults. ``ends``: they end an object."""
+
+    place: Place
+    count: int
+    ends: bool = False
+    verdict: Verdict
+    trials: tuple[Trial, ...] = ()
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """The program without faults. ``deterministic``: two runs made the same calls and wrote the same; ``unstable``: sentences about what
+    differed."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    left: int = 0
+    """Objects at the end."""
+    deterministic: bool = True
+    unstable: tuple[str, ...] = ()
+
+
+class InjectReport(msgspec.Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    tool: Tool
+    program: Program
+    survey: Survey
+    sites: tuple[Tried, ...] = ()
+    """Those that were tried, the worst first."""
+    untried: int = 0
+    """Places that were left out, because of ``--at``, ``--changed`` or ``--budget``."""
+    runs: int = 0
+    seconds: float = 0.0
+    verdicts: dict[str, int] = {}
+    notes: tuple[str, ...] = ()

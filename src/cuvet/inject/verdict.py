@@ -1,0 +1,287 @@
+"""What the program did with a fault, by comparing the run that had it with one that had none.
+
+A verdict is an accusation only if the run shows it: where it can be read in two ways, the milder one is taken.
+"""
+
+from __future__ import annotations
+
+import re
+import signal as signals
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from cuvet.inject.observed import Key, Left, Made, Observed, Said, line_of
+from cuvet.inject.outcome import Verdict
+from cuvet.signals import signal_name
+from cuvet.sizes import counted
+
+_NAME = re.compile(r"\b(?:cu(?:da|blas|blasLt|dnn|fft|sparse|rand|solver)?|nccl)[A-Z]\w*")
+_STATUS = re.compile(r"(cudaError|cudaSuccess|CUDA_|CUBLAS_STATUS|CUDNN_STATUS|cudaError_t|CUresult)")
+_PLACE = re.compile(r"([\w.+-]+\.(?:cpp|cc|cxx|cu|cuh|c|h|hpp|py|cs))[:(]\s*(\d+)|File \"([^\"]+)\", line (\d+)")
+_NOTICED = re.compile(
+    r"error|fail|warn|cannot|can't|could not|unable|abort|not |no |off\b|disabled|skip|fall|retry|unavail|without|instead|exception|"
+    r"traceback|terminate",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
+_DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_CHECK_LINES = 3
+"""A check may stand so many lines below its call."""
+_MOST_LINES = 8
+_SEVERITIES = ("error", "warning")
+_UNCHECKED = "error-unchecked"
+_OF_LOSS = ("error-sticky", "launch-fault", "memory-exhausted")
+"""Rules that say why a call failed that was made to fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """``at``: the place that is to blame, if not the one of the fault."""
+
+    verdict: Verdict
+    because: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    at: Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Where the fault came: the first call that had it, the calls of its thread after it, and those that come there without a fault."""
+
+    call: Made
+    after: Sequence[Made]
+    usual: Sequence[Made]
+
+    @property
+    def went_on(self) -> int:
+        """How many calls came that come without the fault, too, before one that does not."""
+        pairs = zip(self.after, self.usual, strict=False)
+        return next(
+            (at for at, (made, usual) in enumerate(pairs) if made.key != usual.key),
+            min(len(self.after), len(self.usual)),
+        )
+
+    @property
+    def deviates(self) -> bool:
+        return [each.key for each in self.after] != [each.key for each in self.usual]
+
+
+def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable: frozenset[str]) -> Judged:
+    """``usual``: a run without a fault; ``seen``: one with. ``later``: the work of the call fails, not the call. ``stable``: lines of
+    output that runs without a fault have in common."""
+    injection = _injection(usual, seen)
+    if injection is None:
+        return Judged("not-reached", ("no call of this place was made in this run",))
+    output = tuple(_new_lines(usual, seen))
+    if later:
+        told = next((each for each in injection.after if each.failed), None)
+        if told is None:
+            return _ended(seen, output) or Judged(
+                "not-reached", ("no call came after it that tells of work that failed",)
+            )
+        at = injection.after.index(told)
+        injection = Injection(told, injection.after[at + 1 :], injection.usual[at + 1 :])
+    judged = (
+        _ended(seen, output, injection)
+        or _misused(usual, seen, injection)
+        or (None if sticky else _leaked(usual, seen, injection))
+        or (None if sticky else _blamed(usual, seen, injection, output))
+        or _dropped(usual, seen, injection, output, stable)
+        or _handled(seen, injection)
+    )
+    return replace(judged, output=output[:_MOST_LINES], at=injection.call.key if later else None)
+
+
+def _injection(usual: Observed, seen: Observed) -> Injection | None:
+    for number, calls in enumerate(seen.threads):
+        at = next((index for index, call in enumerate(calls) if call.injected), None)
+        if at is not None:
+            others = usual.threads[number] if number < len(usual.threads) else []
+            return Injection(calls[at], calls[at + 1 :], others[at + 1 :])
+    return None
+
+
+def _ended(seen: Observed, output: Sequence[str], injection: Injection | None = None) -> Judged | None:
+    """A run that hangs or dies. A program that has said what failed, and then aborts, meant to."""
+    ending = seen.ending
+    if ending.hung:
+        return Judged("hang", ("it did not end, and was stopped", *seen.stands))
+    if ending.signal is None:
+        return None
+    name = signal_name(ending.signal)
+    said = any(_NOTICED.search(line) for line in output)
+    if ending.signal == signals.SIGABRT and said:
+        return None
+    last = injection.after[-1] if injection is not None and injection.after else None
+    where = _at(seen, last) if last is not None else ""
+    after = f" after {last.api}{where}" if last is not None and not last.injected else ""
+    return Judged("crash", (f"it died of {name}{after}",))
+
+
+def _misused(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
+    """What rules say of calls that they do not say without the fault."""
+    known = Counter((each.rule, each.line) for each in usual.said)
+    new = [each for each in seen.said if each.severity in _SEVERITIES and not known[each.rule, each.line]]
+    new = [each for each in new if each.rule not in _OF_LOSS and not _is_of(each, injection.call, seen)]
+    verdicts: tuple[Verdict, ...] = ("double-destroy", "use-after-destroy", "use-of-unmade")
+    for verdict in verdicts:
+        those = [each for each in new if _verdict_of(each) == verdict]
+        if those:
+            return Judged(
+                verdict,
+                tuple(f"{each.message} ({each.rule}){f' at {each.line}' if each.line else ''}" for each in those[:3]),
+            )
+    return None
+
+
+def _is_of(said: Said, call: Made, seen: Observed) -> bool:
+    """Whether it is about the call that failed, and not about what the program did then."""
+    own = line_of(seen.stacks[call.key].frames)
+    return said.rule != _UNCHECKED and said.api == call.api and bool(own) and said.line == own
+
+
+def _verdict_of(said: Said) -> Verdict:
+    if said.rule.endswith(("-twice", "released-too-often")):
+        return "double-destroy"
+    if "use-after" in said.rule or "freed" in said.rule or "after-reset" in said.rule:
+        return "use-after-destroy"
+    return "use-of-unmade"
+
+
+def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
+    """What is left that is not left without the fault, where the program went on or returned from main. What ends the process by exit at
+    the error, or by an exception that nobody caught, leaves its objects to the system."""
+    if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None or _is_uncaught(seen):
+        return None
+    more = seen.left - usual.left
+    for kind in injection.call.ends:  # what it was to end is left
+        more -= Counter([next((each for each in more if each.kind == kind), Left(kind, "", ""))])
+    if not more:
+        return None
+    return Judged("leak", tuple(_left_sentence(each, count) for each, count in more.most_common(3)))
+
+
+def _left_sentence(left: Left, count: int) -> str:
+    return f"{counted(count, left.kind)} left that {left.api} made{f' at {left.line}' if left.line else ''}"
+
+
+def _is_uncaught(seen: Observed) -> bool:
+    return "Traceback (most recent call last):" in seen.ending.stderr and seen.ending.exit_code == 1
+
+
+def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Sequence[str]) -> Judged | None:
+    """Whether the first message names another call, one that came later. Of an error of earlier work no call is the right one: CUDA returns
+    it from the next call, whatever that is."""
+    if not _reported(usual, seen, output):
+        return None
+    later = [each for each in injection.after if each.failed and not each.injected]
+    named = list(_named(output))
+    if named:
+        first = named[0]
+        if first in _names_of(injection.call, seen):
+            return None
+        others = {name for each in injection.after for name in _names_of(each, seen)}
+        if first in others and not any(name in _names_of(injection.call, seen) for name in named):
+            return Judged("wrong-blame", (f"the call that failed is {injection.call.api}; the message names {first}",))
+        return None
+    places = list(_placed(output))
+    if places:
+        return _placed_wrongly(seen, injection, places)
+    went_on = injection.after[: injection.went_on]
+    noticed = next((each for each in later if each in went_on and not each.ends), None)
+    if noticed is None:
+        return None
+    return Judged(
+        "wrong-blame", (f"it went on after {injection.call.api}, until {noticed.api}{_at(seen, noticed)} failed",)
+    )
+
+
+def _placed_wrongly(seen: Observed, injection: Injection, places: Sequence[tuple[str, int]]) -> Judged | None:
+    """By the lines that the messages name."""
+    own = [(each.file, each.line) for each in seen.stacks[injection.call.key].frames if each.file and each.line]
+    if any(_is_check_of(place, file, line) for place in places for file, line in own):
+        return None
+    for each in injection.after[: injection.went_on + 1]:
+        frame = next((frame for frame in seen.stacks[each.key].frames if frame.file and frame.line), None)
+        if frame is not None and frame.file and frame.line and _is_check_of(places[0], frame.file, frame.line):
+            text = f"the call that failed is {injection.call.api}; the message names the line of {each.api}"
+            return Judged("wrong-blame", (text,))
+    return None
+
+
+def _is_check_of(place: tuple[str, int], file: str, line: int) -> bool:
+    name, number = place
+    return file.rpartition("/")[2] == name.rpartition("/")[2] and line <= number <= line + _CHECK_LINES
+
+
+def _named(output: Sequence[str]) -> Iterator[str]:
+    """The functions that lines name, without versions."""
+    for name in chain.from_iterable(_NAME.findall(line) for line in output):
+        if not _STATUS.match(name):
+            yield _VERSION.sub("", name)
+
+
+def _placed(output: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for line in output:
+        for found in _PLACE.finditer(line):
+            yield (found[1] or found[3], int(found[2] or found[4]))
+
+
+def _names_of(call: Made, seen: Observed) -> set[str]:
+    """By which a message may name the call: as the program called it, and as the driver does."""
+    entry_point = seen.entry_points.get(call.key.entry_point)
+    return {_VERSION.sub("", call.api), _VERSION.sub("", entry_point.name) if entry_point is not None else ""}
+
+
+def _dropped(
+    usual: Observed, seen: Observed, injection: Injection, output: Sequence[str], stable: frozenset[str]
+) -> Judged | None:
+    """Whether the program went on as if nothing had happened."""
+    if injection.deviates or seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None:
+        return None
+    if any(_NOTICED.search(line) for line in output) or list(_named(output)):
+        return None
+    missing = stable - set(_lines(seen))
+    without_numbers = Counter(_DIGITS.sub("#", line) for line in output) - Counter(
+        _DIGITS.sub("#", line) for line in missing
+    )
+    if without_numbers:  # it says something else in words
+        return None
+    wrong = ("its results differ", *output[:2]) if output else ()
+    how = f"it made the same {counted(len(injection.after), 'call')} as without the fault and ended with exit code {seen.ending.exit_code}"
+    return Judged("ignored", (how, *wrong))
+
+
+def _handled(seen: Observed, injection: Injection) -> Judged:
+    ending = seen.ending
+    if ending.signal is not None:
+        return Judged("handled", (f"it reported the failure and ended by {signal_name(ending.signal)}",))
+    if ending.exit_code:
+        return Judged("handled", (f"it reported the failure and ended with exit code {ending.exit_code}",))
+    how = "it took another way" if injection.deviates else "it said so"
+    return Judged("handled", (f"{how} and ended with exit code 0",))
+
+
+def _reported(usual: Observed, seen: Observed, output: Sequence[str]) -> bool:
+    return bool(output) or seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None
+
+
+def _lines(seen: Observed) -> list[str]:
+    return [*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines()]
+
+
+def _new_lines(usual: Observed, seen: Observed) -> Iterator[str]:
+    """That are not written without a fault, those of stderr first."""
+    known = Counter(_lines(usual))
+    for line in _lines(seen):
+        if known[line]:
+            known[line] -= 1
+        elif line.strip() and not line.startswith("cuvet: "):
+            yield line
+
+
+def _at(seen: Observed, call: Made) -> str:
+    where = line_of(seen.stacks[call.key].frames)
+    return f" at {where}" if where else ""

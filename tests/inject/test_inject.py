@@ -1,0 +1,118 @@
+"""What ``cuvet inject`` says of programs that deal with errors well, badly and not at all."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from .conftest import Injected
+
+Inject = Callable[..., Injected]
+Program = Callable[[str], Path]
+
+
+def test_a_program_that_deals_with_every_error_is_not_accused(inject: Inject, program: Program) -> None:
+    done = inject("--format", "json", "--", program("handles"))
+    assert set(done.verdicts.values()) == {"handled"}, done.verdicts
+    assert set(done.verdicts) == {
+        "cudaHostAlloc",
+        "cudaMalloc",
+        "cudaMemcpy",
+        "cudaDeviceSynchronize",
+        "cudaFree",
+        "cudaFreeHost",
+    }
+    assert done.code == 0
+
+
+def test_statuses_that_are_dropped_and_objects_that_are_left(inject: Inject, program: Program) -> None:
+    done = inject("--format", "json", "--", program("drops"))
+    assert done.verdicts == {
+        "cudaMalloc": "handled",
+        "cudaStreamCreate": "use-of-unmade",
+        "cudaMemcpyAsync": "leak",
+        "cudaEventCreate": "use-of-unmade",
+        "cudaEventRecord": "ignored",
+        "cudaStreamSynchronize": "leak",
+        "cudaEventDestroy": "ignored",
+        "cudaStreamDestroy": "leak",
+        "cudaFree": "handled",
+    }
+    assert done.code == 1
+    lines = {site["place"]["api"]: site["place"]["frames"][0]["line"] for site in done.report["sites"]}
+    assert (lines["cudaStreamCreate"], lines["cudaEventRecord"]) == (22, 25)
+
+
+def test_crashes_hangs_and_wrong_blame(inject: Inject, program: Program) -> None:
+    done = inject("--format", "json", "--", program("dies"))
+    assert done.verdicts == {
+        "cudaMalloc": "hang",
+        "cudaHostAlloc": "crash",
+        "cudaMemcpy": "wrong-blame",
+        "cudaFreeHost": "handled",
+        "cudaFree": "handled",
+    }
+    hang = next(site for site in done.report["sites"] if site["verdict"] == "hang")
+    assert "has last called cudaMalloc at" in hang["trials"][0]["because"][1]
+
+
+def test_a_verdict_can_be_repeated(inject: Inject, program: Program) -> None:
+    done = inject("--format", "json", "--at", "cudaEventRecord", "--codes", "refused", "--", program("drops"))
+    (site,) = done.report["sites"]
+    (trial,) = site["trials"]
+    assert trial["fault"]["code"] == "cudaErrorInvalidValue"
+    assert trial["command"].startswith("cuvet inject --device emulated --at ")
+    again = inject("--format", "json", *trial["command"].split()[4:])
+    assert again.verdicts == {"cudaEventRecord": "ignored"}
+
+
+def test_the_recording_of_a_verdict_is_kept_and_private(inject: Inject, program: Program, tmp_path: Path) -> None:
+    done = inject("--trace", tmp_path / "kept", "--format", "json", "--at", "cudaEventRecord", "--", program("drops"))
+    recordings = {trial["recording"] for site in done.report["sites"] for trial in site["trials"]} - {""}
+    assert recordings
+    assert all(Path(each).parent == tmp_path / "kept" for each in recordings)
+    assert {stat.S_IMODE(Path(each).stat().st_mode) for each in recordings} == {0o700}
+    again = inject("--trace", tmp_path / "kept", "--", program("drops"))
+    assert (again.code, again.stdout) == (2, "")
+    assert "recordings are never overwritten" in again.stderr
+
+
+def test_a_campaign_goes_on_where_it_was(inject: Inject, program: Program, tmp_path: Path) -> None:
+    first = inject("--trace", tmp_path / "kept", "--format", "json", "--at", "cudaMalloc", "--", program("drops"))
+    assert first.report["runs"] > 2
+    log = tmp_path / "kept" / "trials.jsonl"
+    log.write_bytes(log.read_bytes() + b'["cut')
+    again = inject("--resume", tmp_path / "kept", "--format", "json", "--at", "cudaMalloc", "--", program("drops"))
+    assert (again.report["runs"], again.verdicts) == (2, first.verdicts)
+    other = inject("--resume", tmp_path / "kept", "--", program("handles"))
+    assert (other.code, "was begun with another program" in other.stderr) == (2, True)
+
+
+def test_the_places_are_listed(inject: Inject, program: Program) -> None:
+    done = inject("--list", "--", program("handles"))
+    assert done.stdout.splitlines()[0] == "6 places of 6 calls can fail:"
+    assert re.search(r"1  cudaHostAlloc          \S*handles.cpp:14 in buffer", done.stdout)
+    assert done.code == 0
+
+
+def test_mistakes_of_the_user_are_one_line(inject: Inject, program: Program) -> None:
+    for arguments, words in (
+        (("--at", "nowhere.cpp:1", "--", program("handles")), "no CUDA call of the program is at nowhere.cpp:1"),
+        (("--", "true"), "makes no CUDA calls"),
+        (("--codes", "all", "--", "true"), "all is none of resource, refused, sticky"),
+        ((), "no program to run"),
+        (("--resume", "nothing", "--", "true"), "is no directory of cuvet inject"),
+    ):
+        done = inject(*arguments)
+        assert done.code == 2
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_other_formats_have_the_places_as_findings(inject: Inject, program: Program) -> None:
+    done = inject("--format", "concise", "--at", "cudaEventRecord", "--", program("drops"))
+    assert "drops.cpp:25: warning[inject-ignored]: cudaEventRecord" in done.stdout
+    junit = inject("--format", "junit", "--at", "cudaStreamCreate", "--", program("drops"))
+    assert 'classname="cuvet.inject-use-of-unmade"' in junit.stdout
