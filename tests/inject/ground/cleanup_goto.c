@@ -25,7 +25,7 @@ static int scale(unsigned char* image, unsigned char* small) {
 
     if (failed("cudaHostRegister", cudaHostRegister(small, width * height, cudaHostRegisterDefault))) goto end;
     if (failed("cudaStreamCreate", cudaStreamCreate(&stream))) goto unregister;
-    if (failed("cudaEventCreate", cudaEventCreateWithFlags(&done, cudaEventBlockingSync))) goto destroy_stream;
+    if (failed("cudaEventCreateWithFlags", cudaEventCreateWithFlags(&done, cudaEventBlockingSync))) goto destroy_stream;
     if (failed("cudaMallocPitch(source)", cudaMallocPitch(&source, &pitch, WIDTH, HEIGHT))) goto destroy_event;
     if (failed("cudaMallocPitch(target)", cudaMallocPitch(&target, &small_pitch, width, height))) goto free_source;
 

@@ -80,7 +80,7 @@ bool run(const Exec& exec, int steps, cudaStream_t stream) {
 
 bool simulate() {
     cudaStream_t made = nullptr;
-    if (!good("cudaStreamCreate", cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking))) return false;
+    if (!good("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking))) return false;
     const Stream stream(made);
     const Memory now = allocate();
     const Memory next = now ? allocate() : nullptr;

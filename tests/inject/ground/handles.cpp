@@ -31,24 +31,22 @@ class Layer {
   public:
     Layer(const Layer&) = delete;
     Layer& operator=(const Layer&) = delete;
-    explicit Layer(int* errors) : errors_(errors) {}
+    explicit Layer(std::vector<std::string>* problems) : problems_(problems) {}
     ~Layer();
     void build();
     void forward(const std::vector<float>& input, std::vector<float>& output);
 
   private:
-    // A destructor does not throw: it counts and goes on.
+    // A destructor does not throw: it notes the problem and goes on.
     template <class Function, class Handle>
     void end(const char* call, Function destroy, Handle& handle) {
         if (!handle) return;
         const int status = static_cast<int>(destroy(handle));
         handle = nullptr;
-        if (status == 0) return;
-        std::fprintf(stderr, "handles: %s returned %d\n", call, status);
-        ++*errors_;
+        if (status != 0) problems_->push_back(std::string(call) + " returned " + std::to_string(status));
     }
 
-    int* errors_;
+    std::vector<std::string>* problems_;
     cudaStream_t stream_ = nullptr;
     cublasHandle_t blas_ = nullptr;
     cudnnHandle_t dnn_ = nullptr;
@@ -103,19 +101,21 @@ Layer::~Layer() {
 }  // namespace
 
 int main() {
-    int errors = 0;
+    std::vector<std::string> problems;  // those of the destructor: they come after the error that ended the work
+    bool good = true;
     const std::vector<float> input(SIZE * SIZE, 1);
     std::vector<float> output(input.size());
     try {
-        Layer layer(&errors);
+        Layer layer(&problems);
         layer.build();
         layer.forward(input, output);
         layer.forward(output, output);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "handles: %s\n", error.what());
-        return 1;
+        good = false;
     }
-    if (errors) return 1;
+    for (const std::string& problem : problems) std::fprintf(stderr, "handles: %s\n", problem.c_str());
+    if (!good || !problems.empty()) return 1;
     std::printf("handles: a layer of %d x %d went forward twice\n", SIZE, SIZE);
     return 0;
 }

@@ -1,5 +1,5 @@
 // A blur that owns its device memory, stream and timer through classes. A constructor that fails throws; destructors
-// never throw: they tell what could not be given back, and main counts it.
+// never throw: they note what could not be given back, and main tells it after the error that came first.
 
 #include <cuda_runtime_api.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-int not_given_back = 0;
+std::vector<std::string> not_given_back;
 
 struct CudaError : std::runtime_error {
     CudaError(const std::string& call, cudaError_t status)
@@ -24,9 +24,7 @@ void check(const char* call, cudaError_t status) {
 }
 
 void give_back(const char* call, cudaError_t status) noexcept {
-    if (status == cudaSuccess) return;
-    std::fprintf(stderr, "raii: %s: %s\n", call, cudaGetErrorString(status));
-    ++not_given_back;
+    if (status != cudaSuccess) not_given_back.push_back(std::string(call) + ": " + cudaGetErrorString(status));
 }
 
 class Buffer {
@@ -126,13 +124,15 @@ bool blur(std::vector<char>& pixels) {
 
 int main() {
     std::vector<char> pixels(1 << 16, 3);
+    bool good = true;
     try {
         if (!blur(pixels)) throw std::runtime_error("time ran backwards");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "raii: %s\n", error.what());
-        return 1;
+        good = false;
     }
-    if (not_given_back) return 1;
+    for (const std::string& problem : not_given_back) std::fprintf(stderr, "raii: %s\n", problem.c_str());
+    if (!good || !not_given_back.empty()) return 1;
     std::printf("raii: %zu pixels blurred\n", pixels.size());
     return 0;
 }

@@ -32,7 +32,7 @@ cudaError_t open(Session& session) {
     if (status != cudaSuccess) return status;
     status = told("cudaStreamCreate", cudaStreamCreate(&session.stream));
     if (status != cudaSuccess) return status;
-    return told("cudaEventCreate", cudaEventCreateWithFlags(&session.uploaded, cudaEventDisableTiming));
+    return told("cudaEventCreateWithFlags", cudaEventCreateWithFlags(&session.uploaded, cudaEventDisableTiming));
 }
 
 cudaError_t close(const Session& session) {
