@@ -82,10 +82,8 @@ static CUresult vector_write(struct vector* vector, const float* values) {
 static CUresult vector_scale(struct vector* vector, float factor) {
     unsigned length = (unsigned)vector->length, blocks = (length + 255) / 256;
     void* given[] = {&vector->data, &length, &factor};
-    CUresult status;
-    status =
-        note("cuLaunchKernel", cuLaunchKernel(vector->scale, blocks, 1, 1, 256, 1, 1, 0, vector->stream, given, NULL));
-    return status;
+    CUstream stream = vector->stream;
+    return note("cuLaunchKernel", cuLaunchKernel(vector->scale, blocks, 1, 1, 256, 1, 1, 0, stream, given, NULL));
 }
 
 static CUresult vector_read(struct vector* vector, float* values) {
