@@ -43,7 +43,8 @@ bool allocate(Block& block, size_t bytes, Kind preferred) {
         (void)cudaGetLastError();  // it is dealt with here: no later check shall see it
     }
     if (status == cudaSuccess) block.kind = static_cast<Kind>(kind);
-    return fine(CALLS[kind < PINNED ? kind : PINNED], status);
+    return fine(CALLS[kind <= PINNED ? kind : preferred],
+                status);  // where every kind is refused: the one that was wanted
 }
 
 bool release(Block& block) {

@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <mutex>
-#include <vector>
 
 namespace {
 
@@ -20,7 +20,7 @@ constexpr int CHUNKS = 6;
 struct FreeSlots {
     std::mutex mutex;
     std::condition_variable more;
-    std::vector<size_t> numbers;
+    std::deque<size_t> numbers;
 };
 FreeSlots& free_slots = *new FreeSlots;
 
@@ -44,8 +44,8 @@ void put_back(void* slot) {
 size_t take() {
     std::unique_lock<std::mutex> lock(free_slots.mutex);
     free_slots.more.wait(lock, [] { return !free_slots.numbers.empty(); });
-    const size_t slot = free_slots.numbers.back();
-    free_slots.numbers.pop_back();
+    const size_t slot = free_slots.numbers.front();
+    free_slots.numbers.pop_front();
     return slot;
 }
 
