@@ -43,8 +43,8 @@ bool allocate(Block& block, size_t bytes, Kind preferred) {
         (void)cudaGetLastError();  // it is dealt with here: no later check shall see it
     }
     if (status == cudaSuccess) block.kind = static_cast<Kind>(kind);
-    return fine(CALLS[kind <= PINNED ? kind : preferred],
-                status);  // where every kind is refused: the one that was wanted
+    if (kind > PINNED) kind = preferred;  // all were refused: the first is told
+    return fine(CALLS[kind], status);
 }
 
 bool release(Block& block) {

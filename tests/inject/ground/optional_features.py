@@ -88,6 +88,8 @@ class Session:
         self.used["registered"] = works("cudaHostRegister", runtime.cudaHostRegister(host, Size(BYTES), flags))
         if self.used["registered"]:
             self.endings.append(lambda: ("cudaHostUnregister", runtime.cudaHostUnregister(host)))
+        # Before the registration and the stream end, whatever still runs shall be done.
+        self.endings.append(lambda: ("cudaStreamSynchronize", runtime.cudaStreamSynchronize(stream)))
         memory = Memory(stream)
         self.endings.append(memory.free)
         self.used["pool"] = memory.pooled
