@@ -375,7 +375,9 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
     const uint32_t fault = thread && !library ? thread->fault.status : 0;
     const int flags = (per_thread ? PER_THREAD_SYMBOL : 0) | (own_question ? OWN_QUESTION : 0) |
                       (awaited ? AWAITED_CALL : 0) |
-                      (fault && thread->fault.later ? FAULTY_WORK : fault ? FAULTY_CALL : 0) |
+                      (fault && thread->fault.later ? FAULTY_WORK
+                       : fault                      ? FAULTY_CALL
+                                                    : 0) |
                       static_cast<int>(fault << FAULT_SHIFT);
     if (thread) thread->fault = {};
     return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, static_cast<uint16_t>(flags));

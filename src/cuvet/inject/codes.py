@@ -94,7 +94,7 @@ def _of_driver(entry_point: EntryPoint, documented: Returns) -> Iterator[Code]:
         yield Code("refused", refused)
     if launches:
         yield Code("sticky", ILLEGAL_ADDRESS, later=True)
-    elif documented.earlier_work and entry_point.does(Verb.BLOCKS, Verb.ON, Verb.QUERIES, Verb.READS, Verb.WRITES):
+    elif documented.earlier_work:
         yield Code("sticky", LAUNCH_FAILED)
 
 

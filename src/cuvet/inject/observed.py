@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from cuvet.analysis import Analysis
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.process import ProcessAnalysis
@@ -23,8 +25,8 @@ from cuvet.inject.outcome import Ending, Place
 from cuvet.meta import read_meta
 from cuvet.recording import Recording
 from cuvet.recording.generated_code import GeneratedCode, Run
-from cuvet.recording.ordering import Ordering
-from cuvet.recording.records import CallRecord
+from cuvet.recording.layout import PENDING, CallFlag
+from cuvet.recording.ordering import EntryPoints
 from cuvet.recording.sites import Sites
 from cuvet.rules.left import left
 
@@ -56,6 +58,17 @@ class Made(NamedTuple):
     @property
     def failed(self) -> bool:
         return self.status not in (0, None, NOT_READY)
+
+
+class _Row(NamedTuple):
+    """Of a record of a call."""
+
+    entered: int
+    thread: int
+    entry_point: int
+    status: int
+    stack: int
+    flags: int
 
 
 class Left(NamedTuple):
@@ -128,36 +141,43 @@ def line_of(frames: Sequence[Frame]) -> str:
 
 
 def _add_calls(seen: Observed, process: ProcessAnalysis, run: Run) -> None:
+    """All of its calls, also those that no rule needs to see, as far as they have a stack."""
     recording = Recording(process.recording.path)
-    ordering = Ordering(recording)
-    records = [item for item in ordering.poll() if isinstance(item, CallRecord)][:MOST_CALLS]
+    rows = _rows(recording)
+    known = EntryPoints(recording)
     sites = Sites(recording, recording.executable, GeneratedCode(recording, run))
-    known = ordering.entry_points
-    records = [each for each in records if recording.site_of.get(each.stack) and known[each.entry_point]]
-    apis: dict[int, str] = {}
-    for each in records:
-        entry_point = known[each.entry_point]
-        assert entry_point is not None
-        seen.entry_points[each.entry_point] = entry_point
-        if each.stack not in apis:
-            apis[each.stack] = sites.api(each.stack) or ""
-    main = _main_calls(seen.entry_points, records, recording, apis)
+    apis = {stack: sites.api(stack) or "" for stack in {row.stack for row in rows}}
+    for number in {row.entry_point for row in rows}:
+        entry_point = known[number]
+        if entry_point is not None:
+            seen.entry_points[number] = entry_point
+    rows = [row for row in rows if row.entry_point in seen.entry_points and row.stack in recording.site_of]
+    main = _main_calls(seen.entry_points, rows, recording, apis)
     threads: defaultdict[int, list[Made]] = defaultdict(list)
-    for each in records:
-        key = Key(recording.site_of[each.stack], each.entry_point)
+    for row in rows:
+        key = Key(recording.site_of[row.stack], row.entry_point)
         if key.entry_point not in main[key.site]:
             continue
-        entry_point = seen.entry_points[each.entry_point]
-        api = apis[each.stack] or entry_point.name
+        entry_point = seen.entry_points[row.entry_point]
+        api = apis[row.stack] or entry_point.name
         if key not in seen.stacks:
-            seen.stacks[key] = Stack(api, sites.of_stack(each.stack)[1])
-        status = each.status
-        threads[each.thread].append(Made(key, api, status, each.injected, _ended(entry_point)))
+            seen.stacks[key] = Stack(api, sites.of_stack(row.stack)[1])
+        status = None if row.status == PENDING else row.status
+        threads[row.thread].append(Made(key, api, status, bool(row.flags & CallFlag.INJECTED), _ended(entry_point)))
     seen.threads += threads.values()
     seen.lost |= process.lost_by() is not None
     for exited in recording.exits:
         frames = sites.of_stack(exited.stack)[1]
         seen.ended_in = any(not _is_of_start(frame) for frame in frames)
+
+
+def _rows(recording: Recording) -> list[_Row]:
+    """The first calls, in the order in which they entered."""
+    batches = [batch.calls[list(_Row._fields)] for batch in recording.poll()]
+    if not batches:
+        return []
+    rows = np.concatenate(batches)
+    return [_Row(*row) for row in rows[np.argsort(rows["entered"], kind="stable")][:MOST_CALLS].tolist()]
 
 
 def _is_of_start(frame: Frame) -> bool:
@@ -170,7 +190,7 @@ def _is_of_start(frame: Frame) -> bool:
 
 
 def _main_calls(
-    entry_points: dict[int, EntryPoint], records: Sequence[CallRecord], recording: Recording, apis: dict[int, str]
+    entry_points: dict[int, EntryPoint], records: Sequence[_Row], recording: Recording, apis: dict[int, str]
 ) -> dict[int, set[int]]:
     """By site, the functions of the driver that its calls are about: the runtime initialises, asks and loads before it does what it was
     called for. All of them where the program called the driver itself."""

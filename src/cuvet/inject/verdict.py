@@ -156,7 +156,8 @@ def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | N
     if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None or _is_uncaught(seen):
         return None
     more = seen.left - usual.left
-    for kind in injection.call.ends:  # what it was to end is left
+    failed = [each for calls in seen.threads for each in calls if each.failed]
+    for kind in (kind for each in failed for kind in each.ends):  # what they were to end is left
         more -= Counter([next((each for each in more if each.kind == kind), Left(kind, "", ""))])
     if not more:
         return None
@@ -182,7 +183,7 @@ def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Seque
         first = named[0]
         if first in _names_of(injection.call, seen):
             return None
-        others = {name for each in injection.after for name in _names_of(each, seen)}
+        others = {name for calls in (*usual.threads, *seen.threads) for each in calls for name in _names_of(each, seen)}
         if first in others and not any(name in _names_of(injection.call, seen) for name in named):
             return Judged("wrong-blame", (f"the call that failed is {injection.call.api}; the message names {first}",))
         return None
