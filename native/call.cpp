@@ -267,7 +267,8 @@ void Call::enter() {
     if (guards_memory) open_guards();
     if (flags_ & CALL_LIFECYCLE) endless_ = explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & CALL_LIFECYCLE && record_accesses) write_code(thread_, entry_point_, words_, number_);
-    if (flags_ & ~CALL_PER_THREAD || record_everything) store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
+    if (flags_ & ~CALL_PER_THREAD || record_everything || injects())
+        store(with_stack ? take_stack(flags_ & CALL_SUSPECT) : 0);
     if (__builtin_expect(refuses(), 0)) decide();
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
     if (narrows && !(refuses() && is_refused()))

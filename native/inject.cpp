@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend.h"
+#include "driver.h"
+#include "hot.h"
+#include "process.h"
 #include "protect.h"
+#include "stacks.h"
 
 namespace cuvet {
 
@@ -11,10 +16,15 @@ std::atomic<bool> is_injecting;
 
 namespace {
 
+#include "generated/owned_kinds.inc"
+
 constexpr uint32_t MOST_FAULTS = 64;
 constexpr uint32_t MOST_STACKS = 64;  // of a site: code that was compiled anew, a file that was loaded anew
 
+constexpr uint32_t LONGEST_NAME = 96;
+
 struct Fault {
+    char function[LONGEST_NAME];  // of the runtime; empty: an entry point and a site are named
     uint64_t site;
     uint32_t entry_point;
     uint32_t first;
@@ -22,6 +32,7 @@ struct Fault {
     uint32_t status;
     bool later;
     std::atomic<uint32_t> calls;
+    std::atomic<uint32_t> failed;
     std::atomic<uint32_t> stack_count;
     std::atomic<uint32_t> stacks[MOST_STACKS];
 };
@@ -38,23 +49,46 @@ bool take(const char** text, int base, char ends, uint64_t* number) {
     return found;
 }
 
+// `=NAME:`, or SITE:ENTRY_POINT:
+bool take_function(const char** text, Fault* fault) {
+    uint64_t entry_point = 0;
+    fault->site = ANY_SITE;
+    fault->function[0] = '\0';
+    if (**text == '=') {
+        const size_t bytes = strcspn(++*text, ":,");
+        if (!bytes || bytes >= LONGEST_NAME || (*text)[bytes] != ':') return false;
+        memcpy(fault->function, *text, bytes);
+        fault->function[bytes] = '\0';
+        *text += bytes + 1;
+    } else if (!take(text, 16, ':', &fault->site) || !take(text, 10, ':', &entry_point)) {
+        return false;
+    }
+    fault->entry_point = static_cast<uint32_t>(entry_point);
+    return true;
+}
+
 bool add_fault(const char** text) {
     const uint32_t at = fault_count.load(std::memory_order_relaxed);
-    uint64_t site, entry_point, first, last, status, later;
-    const bool read = take(text, 16, ':', &site) && take(text, 10, ':', &entry_point) && take(text, 10, ':', &first) &&
-                      take(text, 10, ':', &last) && take(text, 10, ':', &status) && take(text, 10, '\0', &later);
-    if (!read || at == MOST_FAULTS) return false;
+    if (at == MOST_FAULTS) return false;
     Fault& fault = faults[at];
-    fault.site = site;
-    fault.entry_point = static_cast<uint32_t>(entry_point);
+    uint64_t first, last, status, later;
+    const bool read = take_function(text, &fault) && take(text, 10, ':', &first) && take(text, 10, ':', &last) &&
+                      take(text, 10, ':', &status) && take(text, 10, '\0', &later);
+    if (!read) return false;
     fault.first = static_cast<uint32_t>(first);
     fault.last = static_cast<uint32_t>(last);
     fault.status = static_cast<uint32_t>(status);
     fault.later = later != 0;
     fault.calls.store(0, std::memory_order_relaxed);
+    fault.failed.store(0, std::memory_order_relaxed);
     fault.stack_count.store(0, std::memory_order_relaxed);
     fault_count.store(at + 1, std::memory_order_release);
     return true;
+}
+
+void begin() {
+    is_injecting.store(true);
+    may_refuse.store(true);
 }
 
 bool has_stack(const Fault& fault, uint32_t stack) {
@@ -62,6 +96,33 @@ bool has_stack(const Fault& fault, uint32_t stack) {
     for (uint32_t i = 0; i < count && i < MOST_STACKS; i++)
         if (fault.stacks[i].load(std::memory_order_acquire) == stack) return true;
     return false;
+}
+
+bool is_owned(Kind kind) {
+    for (const Kind each : OWNED_KINDS)
+        if (each == kind) return true;
+    return false;
+}
+
+// Of what the runtime does for a function, what it was called for: not that it initialises, asks and loads.
+bool acts(const EntryPoint& entry_point) {
+    constexpr uint32_t WORKS = ORDER | ORDER_ON_SUCCESS | HOST_WAITS;
+    if (entry_point.flags & (WORKS | COPIES_ARGUMENTS)) return true;
+    for (int i = 0; i < entry_point.before_count + entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[i];
+        if (role.action == Action::STREAM || role.action == Action::TOUCHES) return true;
+        const bool makes = role.action == Action::CREATES || role.action == Action::REGISTERS;
+        if ((makes || role.action == Action::DESTROYS) && is_owned(role.kind)) return true;
+    }
+    return false;
+}
+
+bool is_meant(const Fault& fault, const EntryPoint& entry_point, uint32_t stack) {
+    if (!fault.function[0])
+        return fault.entry_point == entry_point.id && (fault.site == ANY_SITE || has_stack(fault, stack));
+    if (!acts(entry_point)) return false;
+    char function[LONGEST_NAME];
+    return runtime_function(function, sizeof function) && strcmp(function, fault.function) == 0;
 }
 
 }  // namespace
@@ -72,8 +133,7 @@ void start_injecting() {
     fault_count.store(0, std::memory_order_relaxed);
     while (*text && add_fault(&text)) {
     }
-    is_injecting.store(true);
-    may_refuse.store(true);
+    begin();
 }
 
 void note_site(uint32_t stack, uint64_t site) {
@@ -88,23 +148,36 @@ void note_site(uint32_t stack, uint64_t site) {
 Injection injection_of(const EntryPoint& entry_point, uint32_t stack) {
     for (uint32_t i = 0; i < fault_count.load(std::memory_order_acquire); i++) {
         Fault& fault = faults[i];
-        if (fault.entry_point != entry_point.id) continue;
-        if (fault.site != ANY_SITE && !has_stack(fault, stack)) continue;
+        if (!is_meant(fault, entry_point, stack)) continue;
         const uint32_t call = fault.calls.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (call >= fault.first && (!fault.last || call <= fault.last)) return {fault.status, fault.later};
+        if (call < fault.first || (fault.last && call > fault.last)) continue;
+        fault.failed.fetch_add(1, std::memory_order_relaxed);
+        return {fault.status, fault.later};
     }
     return {ASK, false};
 }
 
-// For tests that make one call fail (cuvet.fail). 0: the text is no fault, or nothing is injected; else how many faults
-// there are. An empty text: none from now on.
+// For tests that let a call fail (cuvet.fail). How many faults there are with this one; 0: the text is none, or nothing
+// is recorded. An empty text: there are none from now on.
 extern "C" __attribute__((visibility("default"))) uint32_t cuvet_inject(const char* text) {
-    if (!injects() || !text) return 0;
+    if (!text || !is_recording()) return 0;
     if (!*text) {
         fault_count.store(0, std::memory_order_release);
         return 1;
     }
-    return add_fault(&text) ? fault_count.load(std::memory_order_relaxed) : 0;
+    if (!add_fault(&text)) return 0;
+    if (!injects()) {
+        if (is_emulated()) cuvet_emulate_carefully();
+        let_quiet_calls_pass(false);
+        note_change();  // nothing is known any more that calls of libraries were let pass by
+        begin();
+    }
+    return fault_count.load(std::memory_order_relaxed);
+}
+
+// How many calls that fault has let fail.
+extern "C" __attribute__((visibility("default"))) uint32_t cuvet_injected(uint32_t fault) {
+    return fault && fault <= fault_count.load() ? faults[fault - 1].failed.load() : 0;
 }
 
 }  // namespace cuvet

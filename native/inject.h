@@ -25,7 +25,8 @@ extern std::atomic<bool> is_injecting;
 inline bool injects() { return is_injecting.load(std::memory_order_relaxed); }
 
 // CUVET_INJECT: empty for none yet, or faults separated by commas, each SITE:ENTRY_POINT:FIRST:LAST:STATUS:LATER. SITE
-// in hexadecimal, 0 for any; which of its calls fail, from 1, LAST 0 for all that follow.
+// in hexadecimal, 0 for any; which of its calls fail, from 1, LAST 0 for all that follow. In place of SITE:ENTRY_POINT,
+// =NAME stands for a function of the runtime, wherever it is called.
 void start_injecting();
 
 // A stack that is new to the recording.

@@ -97,6 +97,17 @@ int take_caller(void* context, void* argument) {
     return STOP;
 }
 
+// Outward to the first frame that is not the runtime's.
+int take_runtime(void* context, void* argument) {
+    const uintptr_t address = get_address.load(std::memory_order_relaxed)(context);
+    if (is_own_address(address)) return GO_ON;
+    Dl_info info;
+    if (!dladdr(reinterpret_cast<void*>(address - 1), &info) || !info.dli_fname) return STOP;
+    if (strncmp(base_name(info.dli_fname), "libcudart.so", 12) != 0) return STOP;
+    if (info.dli_sname) *static_cast<const char**>(argument) = info.dli_sname;
+    return GO_ON;
+}
+
 // Of code that a runtime generated while the program ran. No file is unloaded between a call and its caller, but where
 // one was, another may be later: a stack may then end too early, no more.
 bool is_generated(uint64_t address) {
@@ -539,6 +550,18 @@ const char* calling_file() {
     if (unwind) unwind(take_caller, &address);
     if (!address || !file_at(reinterpret_cast<const void*>(address - 1), &file)) return "";
     return *file.path ? file.path : executable();
+}
+
+bool runtime_function(char* name, uint64_t bytes) {
+    const Backtrace unwind = backtrace.load(std::memory_order_acquire);
+    const char* found = nullptr;
+    if (unwind) unwind(take_runtime, &found);
+    if (!found) return false;
+    strncpy(name, found, bytes - 1);
+    name[bytes - 1] = '\0';
+    for (const char* version : {"_ptsz", "_ptds", "_v2", "_v3", "_v4"})
+        if (char* at = strstr(name, version)) *at = '\0';
+    return true;
 }
 
 bool driver_past_shim(char* path, uint64_t bytes) {

@@ -45,6 +45,9 @@ READS_STACKS inline bool leads_here(const Trail& trail, uint64_t frame, uint64_t
     return trail.python == python;
 }
 
+// The runtime's function through which the driver was called on this thread, without a version; false if there is none.
+bool runtime_function(char* name, uint64_t bytes);
+
 // Stores the modules that were loaded since the last time.
 void record_new_modules(Thread* thread);
 

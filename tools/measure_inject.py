@@ -87,9 +87,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         silent = sum(try_program(name, Path(place)) for name in chosen)
         found = sum(try_mutant(mutant, Path(place), each=args.each) for mutant in trials)
-    print(
-        f"mutants found {found} of {len(trials)}; programs accused {len(chosen) - silent} of {len(chosen)}; {time.monotonic() - began:.0f} s"
-    )
+    accused, seconds = len(chosen) - silent, time.monotonic() - began
+    print(f"mutants found {found} of {len(trials)}; programs accused {accused} of {len(chosen)}; {seconds:.0f} s")
 
 
 if __name__ == "__main__":

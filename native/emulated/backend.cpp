@@ -383,6 +383,14 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
     return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, static_cast<uint16_t>(flags));
 }
 
+extern "C" __attribute__((visibility("default"))) void cuvet_emulate_carefully() {
+    using namespace cuvet::emulated;
+    Session* session = current_session();
+    if (!connect_session(session)) return;
+    Message message(MessageKind::CAREFUL);
+    session->connection.send(&message);
+}
+
 // The emulated libcudart's way to the device process. Ids are those of the runtime catalog; flags are the request's.
 extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate_runtime(uint32_t id, const uint64_t* words,
                                                                                  uint32_t count,

@@ -3,11 +3,11 @@
 __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cuvet.api import Seen, active, analyze, check, explain, found, mark, watch
+    from cuvet.api import Fault, Seen, active, analyze, check, explain, fail, found, mark, watch
     from cuvet.findings import Finding
 
 __all__ = [
-    "CuvetError", "Seen", "WatchError", "__version__", "active", "analyze", "check", "explain", "found", "mark", "watch",
+    "CuvetError", "Fault", "Seen", "WatchError", "__version__", "active", "analyze", "check", "explain", "fail", "found", "mark", "watch",
 ]  # fmt: skip
 
 

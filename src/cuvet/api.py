@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from cuvet.testing.judge import Found
 
 _LONGEST_MARK = 1000
+_NOT_RECORDED = (
+    "this process is not recorded: start the program with cuvet run -- python PROGRAM, or its tests with pytest --cuvet"
+)
 
 
 def active() -> bool:
@@ -84,6 +88,57 @@ def found() -> tuple[Finding, ...]:
     return tuple(each.finding for each in recorded.found)
 
 
+@dataclass
+class Fault:
+    """Calls that fail in a block of ``fail``. ``count``: how many have failed so far."""
+
+    _number: int
+    _ended: int | None = None
+
+    @property
+    def count(self) -> int:
+        return int(_shim().cuvet_injected(self._number)) if self._ended is None else self._ended
+
+
+@contextmanager
+def fail(function: str, *, status: str | int, nth: int = 1, every: bool = False) -> Iterator[Fault]:
+    """Let calls of a function fail in the block, before they reach the driver, so that a test can show what the program does then.
+
+    ``function``: of the CUDA runtime (``cudaMalloc``; only one that makes, ends or uses an object, or gives a stream work, and not where
+    the runtime is linked into the program), of the driver or of a library. ``status``: the name or the number of what it returns.
+    ``nth``: which of its calls in the block, from 1, in any thread of the process; ``every``: all that follow, too. Blocks do not nest.
+
+    Raises CuvetError if the process is not recorded, if the function or the status is not known, and at the end of the block if it was
+    left without an exception and no call had failed: then the test would have shown nothing.
+    """
+    from cuvet.inject.named import fault_text
+
+    text = fault_text(function, status, nth, 0 if every else nth)
+    if not is_recorded():
+        raise CuvetError(_NOT_RECORDED)
+    shim = _shim()
+    fault = Fault(int(shim.cuvet_inject(text.encode())))
+    if not fault._number:
+        raise CuvetError(f"{function} cannot be made to fail in this process: its calls are not recorded")
+    failed = False
+    try:
+        yield fault
+    except BaseException:
+        failed = True
+        raise
+    finally:
+        fault._ended = fault.count
+        shim.cuvet_inject(b"")
+        if not failed and not fault._ended:
+            raise CuvetError(
+                f"no call of {function} was made to fail: the block made fewer than {nth}, or its runtime is linked in"
+            )
+
+
+def _shim() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
 class _Recorded:
     """What the judge of this process has said so far."""
 
@@ -114,9 +169,7 @@ def _recorded() -> _Recorded:
     """That of this process: a child that was forked has another."""
     global _watched
     if not is_recorded():
-        raise CuvetError(
-            "this process is not recorded: start the program with cuvet run -- python PROGRAM, or its tests with pytest --cuvet"
-        )
+        raise CuvetError(_NOT_RECORDED)
     with _starting:
         if _watched is None or _watched.judge.pid != os.getpid():
             _watched = _Recorded()

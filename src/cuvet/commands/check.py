@@ -50,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline", metavar="FILE", type=arguments.path, help="leave out the findings that FILE lists"
     )
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
+    parser.add_argument(
+        "--injected",
+        metavar="JSON",
+        type=arguments.path,
+        help="a report of cuvet inject (--format json): a dropped status that it showed to do harm is an error",
+    )
     parser.add_argument("--diff", metavar="REV", help="report only findings on lines changed since git revision REV")
     parser.add_argument("--stats", action="store_true", help="count the findings of each rule instead of showing them")
     parser.add_argument(
@@ -84,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
             baseline=args.baseline,
             write_baseline=args.write_baseline,
             diff=args.diff,
+            injected=args.injected,
             cuda=configuration.release(args.cuda) if args.cuda is not None else None,
             processes=args.jobs,
             cached=not args.no_cache,

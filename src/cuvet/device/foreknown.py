@@ -79,7 +79,7 @@ def request_of(thread: Thread, called: tuple[int, ...]) -> Request | None:
     can come between, if it changes no context and ends at most an event, a stream or memory for the device alone: of memory that the host
     reaches too, the shim may want whole pages."""
     entry_point, *words = called
-    foreseen = _foreseen(entry_point)
+    foreseen = None if thread.process.careful else _foreseen(entry_point)
     if foreseen is None:
         return None
     asks, masks, signs, freed = foreseen

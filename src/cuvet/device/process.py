@@ -123,6 +123,8 @@ class ClientProcess:
     threads: dict[int, Thread] = field(default_factory=dict)
     left: dict[int, Thread] = field(default_factory=dict)
     """Threads whose connection was closed: they ended, or the program closed their descriptor and they come again."""
+    careful: bool = False
+    """Its wrappers may answer calls without asking."""
     timeline: Timeline = field(default_factory=Timeline)
     advice: Advice = field(default_factory=Advice)
     pools: dict[int, Pool] = field(default_factory=dict)

@@ -42,6 +42,7 @@ class MessageKind(IntEnum):
     DRIVER_CALL = 0
     RUNTIME_CALL = 1
     LIBRARY_CALL = 2
+    CAREFUL = 250
     KEY = 251
     BRING = 252
     GOODBYE = 253
@@ -170,6 +171,10 @@ class Bring(NamedTuple):
     """The socket that comes with this message is the connection of another thread."""
 
 
+class Careful(NamedTuple):
+    """From now on the shim's wrappers may answer calls of the process without asking."""
+
+
 class Goodbye(NamedTuple):
     """The process is exiting: from here on its driver has shut down."""
 
@@ -206,7 +211,7 @@ _HEADER_BYTES = _HEADER.size
 _DRIVER_CALL, _LIBRARY_CALL = MessageKind.DRIVER_CALL, MessageKind.LIBRARY_CALL
 
 
-def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
+def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Careful | Goodbye:
     """Decode what follows a message's length. ProtocolError if it is none."""
     if len(message) < _HEADER_BYTES:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
@@ -219,6 +224,8 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
         return Key(message[_HEADER_BYTES:])
     if kind == MessageKind.BRING:
         return Bring()
+    if kind == MessageKind.CAREFUL:
+        return Careful()
     if kind == MessageKind.GOODBYE:
         return Goodbye()
     if kind == MessageKind.HELLO:

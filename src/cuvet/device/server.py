@@ -26,6 +26,7 @@ from cuvet.device.protocol import (
     MOST_BYTES,
     Answer,
     Bring,
+    Careful,
     Command,
     Goodbye,
     Hello,
@@ -229,7 +230,9 @@ class Server:
         if len(connection.brought) > MOST_BROUGHT:
             raise ProtocolError("more sockets come than are announced")
 
-    def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
+    def _take(
+        self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Careful | Goodbye
+    ) -> None:
         if isinstance(message, Request) and connection.thread is not None:
             self._begin(connection, connection.thread, message)
         elif connection.locked:
@@ -247,6 +250,11 @@ class Server:
             if connection.thread is None:
                 raise ProtocolError("GOODBYE before HELLO")
             connection.thread.process.model.shutdown()
+            connection.thread.process.told.forget()
+        elif isinstance(message, Careful):
+            if connection.thread is None:
+                raise ProtocolError("CAREFUL before HELLO")
+            connection.thread.process.careful = True
             connection.thread.process.told.forget()
         elif isinstance(message, Bring):
             self._add_brought(connection)

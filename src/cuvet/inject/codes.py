@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.results import (
+    GRAPH_EXEC_UPDATE_FAILURE,
     ILLEGAL_ADDRESS,
     INVALID_CONTEXT,
     INVALID_HANDLE,
@@ -23,6 +24,7 @@ from cuvet.catalog.results import (
     NOT_PERMITTED,
     NOT_SUPPORTED,
     OUT_OF_MEMORY,
+    PEER_ACCESS_ALREADY_ENABLED,
 )
 from cuvet.catalog.roles import MAKES
 from cuvet.catalog.statuses import status_name, status_value
@@ -36,6 +38,8 @@ and all calls after it fail, too."""
 LAUNCH_OUT_OF_RESOURCES = 701
 _RESOURCE = (OUT_OF_MEMORY, LAUNCH_OUT_OF_RESOURCES)
 _REFUSED = (NOT_SUPPORTED, NOT_PERMITTED, INVALID_VALUE, INVALID_HANDLE, INVALID_CONTEXT)
+_OF_FEW = frozenset({GRAPH_EXEC_UPDATE_FAILURE, PEER_ACCESS_ALREADY_ENABLED})
+"""Statuses of single functions, which programs treat as answers."""
 _OF_LIBRARY: dict[Class, tuple[str, ...]] = {
     "resource": ("ALLOC_FAILED", "SYSTEM_ERROR", "ncclSystemError"),
     "refused": ("NOT_SUPPORTED", "INVALID_VALUE", "BAD_PARAM", "ncclInvalidArgument"),
@@ -89,9 +93,9 @@ def _of_driver(entry_point: EntryPoint, documented: Returns) -> Iterator[Code]:
         resource = OUT_OF_MEMORY
     if resource is not None:
         yield Code("resource", resource)
-    refused = next((each for each in _REFUSED if each in documented.statuses), None)
-    if refused is not None:
-        yield Code("refused", refused)
+    for own in sorted(documented.statuses & _OF_FEW):
+        yield Code("refused", own)
+    yield Code("refused", next((each for each in _REFUSED if each in documented.statuses), INVALID_VALUE))
     if launches:
         yield Code("sticky", ILLEGAL_ADDRESS, later=True)
     elif documented.earlier_work:

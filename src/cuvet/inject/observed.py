@@ -122,15 +122,20 @@ def observe(directory: Path, ending: Ending) -> Observed:
     seen = Observed(ending)
     meta = read_meta(directory)
     run = Run(time.time_ns(), meta.argv)
+    if ending.hung:  # there is nothing to judge by rules, and much of it
+        for path in sorted(directory.glob("*.cuvet")):
+            _add_calls(seen, path, run)
+        seen.stands = tuple(_stands(seen))
+        return seen
     analysis = Analysis(directory, run)
     report = analysis.report(meta, leaks=False)
     seen.said = tuple(
         Said(each.name, each.severity, each.message, each.api, line_of(each.site.frames)) for each in report.findings
     )
     for process in analysis.processes():
-        _add_calls(seen, process, run)
+        _add_calls(seen, process.recording.path, run)
         _add_left(seen, process)
-    seen.stands = tuple(_stands(seen)) if ending.hung else ()
+        seen.lost |= process.lost_by() is not None
     return seen
 
 
@@ -140,9 +145,9 @@ def line_of(frames: Sequence[Frame]) -> str:
     return f"{known.file}:{known.line}" if known else ""
 
 
-def _add_calls(seen: Observed, process: ProcessAnalysis, run: Run) -> None:
+def _add_calls(seen: Observed, path: Path, run: Run) -> None:
     """All of its calls, also those that no rule needs to see, as far as they have a stack."""
-    recording = Recording(process.recording.path)
+    recording = Recording(path)
     rows = _rows(recording)
     known = EntryPoints(recording)
     sites = Sites(recording, recording.executable, GeneratedCode(recording, run))
@@ -165,7 +170,6 @@ def _add_calls(seen: Observed, process: ProcessAnalysis, run: Run) -> None:
         status = None if row.status == PENDING else row.status
         threads[row.thread].append(Made(key, api, status, bool(row.flags & CallFlag.INJECTED), _ended(entry_point)))
     seen.threads += threads.values()
-    seen.lost |= process.lost_by() is not None
     for exited in recording.exits:
         frames = sites.of_stack(exited.stack)[1]
         seen.ended_in = any(not _is_of_start(frame) for frame in frames)

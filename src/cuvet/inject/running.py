@@ -26,7 +26,7 @@ from cuvet.meta import Meta
 
 MOST_KEPT = 256 << 10
 """Bytes of what the program wrote to each of stdout and stderr."""
-_MOST_RECORDED = 64 << 20
+_MOST_RECORDED = 32 << 20
 """Bytes that the recording of a process may have, unless the user says CUVET_LIMIT."""
 _POLL_S = 0.25
 _GRACE_S = 0.5
@@ -168,6 +168,7 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
     watch = _Watch(process.pid, device, limits, began, began)
     try:
         hung = _follow(process, said, watch)
+        watch.looked = 0.0
         watch.hangs()  # once at the end, of a short run
     finally:
         with suppress(ProcessLookupError, PermissionError):
@@ -199,9 +200,13 @@ class _Watch:
     began: float
     moved: float
     cpu_s: float = 0.0
+    looked: float = 0.0
 
     def hangs(self) -> bool:
         now = time.monotonic()
+        if now - self.looked < _POLL_S:
+            return False
+        self.looked = now
         used, runs = _used(self.session, self.device)
         if runs or used > self.cpu_s:
             self.moved = now

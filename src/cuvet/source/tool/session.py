@@ -19,7 +19,7 @@ from cuvet.rules import rule_called
 from cuvet.rules.examples import invalid, sources
 from cuvet.rules.named import rules_named, selected, severities
 from cuvet.source import Options, check_project, link
-from cuvet.source.tool import baseline, changes, configuration, files
+from cuvet.source.tool import baseline, changes, configuration, files, injected
 from cuvet.source.tool.cache import Cache
 from cuvet.source.tool.changes import Changes
 from cuvet.source.tool.fingerprints import fingerprinted, place
@@ -41,6 +41,7 @@ class Request:
     ignore: tuple[str, ...] = ()
     baseline: Path | None = None
     write_baseline: bool = False
+    injected: Path | None = None
     diff: str | None = None
     cuda: str | None = None
     processes: int | None = None
@@ -61,6 +62,7 @@ class Plan:
     baseline: Path | None
     known: frozenset[str]
     changes: Changes | None
+    shown: injected.Shown
     severities: Mapping[str, Severity]
     """By name of a rule, where the configuration says another than the rule."""
     exempt: Sequence[tuple[Callable[[str], bool], frozenset[str]]]
@@ -97,6 +99,7 @@ def plan(request: Request) -> Plan:
         baseline=chosen,
         known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
         changes=changes.since(request.diff, repository) if request.diff is not None else None,
+        shown=injected.read(request.injected) if request.injected is not None else {},
         severities=severities(project.severity),
         exempt=[
             (
@@ -142,7 +145,9 @@ def _is_exempt(finding: Finding, todo: Plan) -> bool:
 
 def _as_severe(finding: Finding, todo: Plan) -> Finding:
     severity = todo.severities.get(finding.name, finding.severity)
-    return finding if severity == finding.severity else msgspec.structs.replace(finding, severity=severity)
+    if severity != finding.severity:
+        finding = msgspec.structs.replace(finding, severity=severity)
+    return injected.with_shown(finding, _places(finding), todo.shown) if todo.shown else finding
 
 
 Use = tuple[str, IgnoreComment, str]

@@ -1,0 +1,40 @@
+"""``cuvet.fail``, in a program that runs under ``cuvet run``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .conftest import HANGS_S, SOURCE
+
+PROGRAM = Path(__file__).parent / "programs" / "fails.py"
+
+
+def run(tmp_path: Path, *before: str) -> subprocess.CompletedProcess[str]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "CUVET_"))}
+    variables |= {"PYTHONPATH": str(SOURCE), "XDG_STATE_HOME": str(tmp_path)}
+    command = [*before, sys.executable, str(PROGRAM)]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=HANGS_S, check=False)
+
+
+def test_calls_fail_in_a_block_and_not_outside(tmp_path: Path) -> None:
+    done = run(tmp_path, sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--")
+    assert done.stdout.splitlines() == [
+        "0 [0, 2, 0] 1 0",
+        "[801, 801] 2 None",
+        "'cudaMaloc' is no function of CUDA; did you mean cudaMalloc?",
+        "'cudaErrorNothing' is no status of the CUDA runtime",
+        "nth is 0: calls are counted from 1",
+        "no call of cudaMalloc was made to fail: the block made fewer than 5, or its runtime is linked in",
+        "as it is",
+    ], done.stderr
+    assert "0 errors" in done.stderr or "no mistakes" in done.stderr
+
+
+def test_without_cuvet_it_says_what_to_do(tmp_path: Path) -> None:
+    code = "import cuvet\nwith cuvet.fail('cudaMalloc', status=2): pass"
+    variables = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    assert "this process is not recorded: start the program with cuvet run" in done.stderr
