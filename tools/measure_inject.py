@@ -28,7 +28,11 @@ from cuvet.inject.outcome import HARMLESS  # noqa: E402
 def inject(argv: list[str], folder: Path) -> dict[str, Any]:
     """The report."""
     tool = [sys.executable, "-m", "cuvet", "inject", "--device", "emulated", "--format", "json", "--", *argv]
-    variables = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT / "src")}
+    variables = {
+        **os.environ,
+        "XDG_STATE_HOME": str(folder / "state"),
+        "PYTHONPATH": f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}",
+    }
     done = subprocess.run(tool, env=variables, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{argv}: {done.stderr}")

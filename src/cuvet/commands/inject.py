@@ -77,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which calls of a place fail: every one from the first on, only the first, only the last, or these in turn (default: all)",
     )
     parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one fault for each place: the first class of --codes that applies, from its first call on",
+    )
+    parser.add_argument(
         "--jobs",
         metavar="N",
         type=arguments.number(1, 256),

@@ -42,13 +42,15 @@ _NEVER = BEFORE_INIT - {"cuInit"}
 @dataclass(frozen=True)
 class Wanted:
     """What is to be tried. ``at``: places by id, function, ``file:line``, or their number in the survey; none: all. ``calls``: which of
-    the calls of a place fail. ``changed``: only places with a frame on a changed line. ``budget_s``: nothing is begun after so long."""
+    the calls of a place fail. ``changed``: only places with a frame on a changed line. ``budget_s``: nothing is begun after so long.
+    ``quick``: one fault for each place."""
 
     at: tuple[str, ...] = ()
     classes: tuple[Class, ...] = ("resource", "refused", "sticky")
     changed: Changes | None = None
     budget_s: float | None = None
     calls: Literal["all", "every", "first", "last"] = "all"
+    quick: bool = False
     jobs: int = 2
     keep: bool = False
 
@@ -189,9 +191,8 @@ class Campaign:
             return ()
         found = codes(self._entry_point(key), self.usual.stacks[key].api)
         real = self.start.driver is not None  # only the emulated device goes on as after such an error
-        return tuple(
-            each for each in found if each.kind in self.wanted.classes and not (real and each.kind == "sticky")
-        )
+        wanted = [each for each in found if each.kind in self.wanted.classes and not (real and each.kind == "sticky")]
+        return tuple(wanted[:1] if self.wanted.quick else wanted)
 
     def _entry_point(self, key: Key) -> EntryPoint:
         return self.usual.entry_points[key.entry_point]
@@ -222,7 +223,7 @@ class Campaign:
     def _more(self, job: Job, injected: int) -> Iterator[Job]:
         """If more than one call failed: the first alone, from which the program may recover, and the last alone."""
         fault = job.fault
-        if self.wanted.calls != "all" or fault.last or fault.kind == "sticky" or injected < 2:
+        if self.wanted.calls != "all" or self.wanted.quick or fault.last or fault.kind == "sticky" or injected < 2:
             return
         yield Job(job.key, msgspec.structs.replace(fault, last=1), job.calls)
         if job.calls > 1:
@@ -237,18 +238,19 @@ class Campaign:
             while todo or running:
                 while todo and len(running) < self.wanted.jobs and not self._is_late(began):
                     job = todo.pop()
-                    if job.name in known:
-                        self._trials.setdefault(job.key, []).append(known[job.name])
+                    if (made := known.get(job.name)) is not None:
+                        self._trials.setdefault(job.key, []).append(made.trial)
+                        todo += self._more(job, made.injected)
                     else:
                         running[pool.submit(_make, job)] = job
                 if not running:
                     break
                 for future in wait(running, return_when=FIRST_COMPLETED)[0]:
                     job = running.pop(future)
-                    made = future.result()
-                    todo += self._more(job, made.injected)
-                    self._take(job, made)
-                    self.told(self._made, self._made + len(todo) + len(running), made.trial)
+                    result = future.result()
+                    todo += self._more(job, result.injected)
+                    self._take(job, result)
+                    self.told(self._made, self._made + len(todo) + len(running), result.trial)
         if todo:
             again = "the same command with --resume goes on"
             self._notes.append(f"the budget was used up: {counted(len(todo), 'trial')} not made; {again}")
@@ -261,21 +263,21 @@ class Campaign:
         self._made += 1
         self._trials.setdefault(job.key, []).append(made.trial)
         with open(self.directory / LOG, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(msgspec.json.encode((job.name, made.trial)) + b"\n")
+            file.write(msgspec.json.encode((job.name, made)) + b"\n")
 
-    def _known(self) -> dict[str, Trial]:
+    def _known(self) -> dict[str, Made]:
         """Trials of the same campaign that was broken off; a line that is cut short is of none."""
-        found: dict[str, Trial] = {}
+        found: dict[str, Made] = {}
         try:
             lines = (self.directory / LOG).read_bytes().splitlines()
         except FileNotFoundError:
             return {}
         for line in lines:
             try:
-                name, trial = msgspec.json.decode(line, type=tuple[str, Trial])
+                name, made = msgspec.json.decode(line, type=tuple[str, Made])
             except msgspec.DecodeError:
                 continue
-            found[name] = trial
+            found[name] = made
         return found
 
     def _tried(self, key: Key, calls: int) -> Tried:

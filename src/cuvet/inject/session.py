@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,12 +65,17 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         changed=changes.since(args.changed, _repository(), "--changed") if args.changed is not None else None,
         budget_s=args.budget,
         calls=args.calls,
+        quick=args.quick,
         jobs=args.jobs or (1 if found else len(os.sched_getaffinity(0))),
         keep=args.keep,
     )
     with _shown(args) as told:
         campaign = Campaign(start, directory, wanted, _options(args), told)
-        return campaign.listed() if args.list else campaign.run()
+        try:
+            return campaign.listed() if args.list else campaign.run()
+        except (OSError, BrokenProcessPool) as error:
+            why = getattr(error, "strerror", None) or "a process of cuvet was ended"
+            raise CuvetError(f"a run could not be made: {why}; --resume {directory} goes on") from None
 
 
 def _repository() -> Path | None:
