@@ -149,10 +149,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _exit_code(fail_on: str, report: InjectReport) -> int:
-    from cuvet.inject.outcome import HARMLESS, VERDICTS, Verdict
+    from cuvet.inject.outcome import VERDICTS, Verdict
 
     if fail_on == "never":
         return os.EX_OK
     worst: dict[str, Verdict] = {"crash": "use-of-unmade", "leak": "leak", "ignored": "ignored"}
-    bad = {each for each in VERDICTS[: VERDICTS.index(worst[fail_on]) + 1] if each not in HARMLESS}
-    return int(any(each.verdict in bad for each in report.sites))
+    bad = VERDICTS[: VERDICTS.index(worst[fail_on]) + 1]
+    return int(any(each.verdict in bad and each.severity in ("error", "warning") for each in report.sites))

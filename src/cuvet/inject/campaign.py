@@ -22,12 +22,13 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cuvet import CuvetError, __version__
-from cuvet.catalog import EntryPoint
+from cuvet.catalog import EntryPoint, Verb
+from cuvet.catalog.answers import answers
 from cuvet.catalog.roles import ENDS
-from cuvet.findings import Program, Tool
+from cuvet.findings import Program, Severity, Tool
 from cuvet.inject.codes import Class, Code, codes, name_of
 from cuvet.inject.observed import Key, Observed, observe
-from cuvet.inject.outcome import HARMLESS, VERDICTS, Injected, InjectReport, Place, Survey, Trial, Tried
+from cuvet.inject.outcome import HARMLESS, SEVERITY, VERDICTS, Injected, InjectReport, Place, Survey, Trial, Tried
 from cuvet.inject.running import Limits, Start, run
 from cuvet.inject.verdict import Judged, judge
 from cuvet.model.statuses import BEFORE_INIT
@@ -284,10 +285,23 @@ class Campaign:
         trials = sorted(self._trials[key], key=lambda each: VERDICTS.index(each.verdict))
         reached = [each for each in trials if each.verdict != "not-reached"] or trials
         others = [each for each in trials if each not in reached]
-        ends = self._entry_point(key).does(*ENDS)
         return Tried(
-            place=self.usual.place(key), count=calls, ends=ends, verdict=reached[0].verdict, trials=(*reached, *others)
+            place=self.usual.place(key),
+            count=calls,
+            verdict=reached[0].verdict,
+            severity=self._severity(key, reached[0]),
+            trials=(*reached, *others),
         )
+
+    def _severity(self, key: Key, trial: Trial) -> Severity | None:
+        """That the program goes on where something could not be freed, or a question was not answered, is only worth a note."""
+        if trial.verdict == "ignored":
+            entry_point, api = self._entry_point(key), self.usual.stacks[key].api
+            minor = entry_point.does(*ENDS, Verb.RELEASES) or trial.fault.status in answers(api) | answers(
+                entry_point.name
+            )
+            return "note" if minor else SEVERITY["ignored"]
+        return SEVERITY.get(trial.verdict)
 
     def make(self, job: Job) -> Made:
         """In a worker. A verdict that accuses is confirmed by a second run."""

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from cuvet.findings import Frame, Program, Tool
+from cuvet.findings import Frame, Program, Severity, Tool
 
 SCHEMA = "cuvet-inject/1"
 Verdict = Literal[
@@ -26,6 +26,19 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The worst first."""
 HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached", "unstable")
 """No defect of the program was shown."""
+
+
+SEVERITY: dict[Verdict, Severity] = {
+    "crash": "error",
+    "hang": "error",
+    "double-destroy": "error",
+    "use-after-destroy": "error",
+    "use-of-unmade": "error",
+    "leak": "warning",
+    "wrong-blame": "warning",
+    "ignored": "warning",
+}
+"""Of those that are a defect."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,12 +94,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A place with all its trials. ``verdict``: the worst. ``count``: its calls in a run without faults. ``ends``: they end an object."""
+    """A place with all its trials. ``verdict``: the worst. ``count``: its calls in a run without faults. ``severity``: None, it is no
+    defect."""
 
     place: Place
     count: int
-    ends: bool = False
     verdict: Verdict
+    severity: Severity | None = None
     trials: tuple[Trial, ...] = ()
 
 

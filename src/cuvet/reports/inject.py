@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.text import Text
 
-from cuvet.findings import Finding, Report, Severity, Site
+from cuvet.findings import Finding, Report, Site
 from cuvet.inject.outcome import VERDICTS, Injected, InjectReport, Place, Trial, Tried, Verdict
 from cuvet.printable import printable
 from cuvet.reports import Document
@@ -18,11 +18,6 @@ from cuvet.reports.terminal import STYLES, console, line, located, place_of
 from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("inject.schema.json")
-_SEVERITY: dict[Verdict, Severity] = {
-    **dict.fromkeys(("crash", "hang", "double-destroy", "use-after-destroy", "use-of-unmade"), "error"),
-    **dict.fromkeys(("leak", "wrong-blame", "ignored"), "warning"),
-}
-"""Of a place that does not deal with a failure; the others are none."""
 MEANINGS: dict[Verdict, str] = {
     "crash": "the program died of a signal",
     "hang": "the program did not end any more",
@@ -51,11 +46,6 @@ def document(found: InjectReport, *, listed: bool = False, verbose: bool = False
     return Document(found, show)
 
 
-def severity(tried: Tried) -> Severity | None:
-    """None: it is no defect. That a program goes on when it could not free something is only worth a note."""
-    return "note" if tried.verdict == "ignored" and tried.ends else _SEVERITY.get(tried.verdict)
-
-
 def as_report(found: InjectReport) -> Report:
     """For formats that have findings: a finding for each place that does not deal with a failure."""
     findings = tuple(finding for each in found.sites if (finding := _finding(each)) is not None)
@@ -72,7 +62,7 @@ def as_report(found: InjectReport) -> Report:
 def _finding(tried: Tried) -> Finding | None:
     trial = tried.trials[0]
     place = trial.at or tried.place
-    level = severity(tried)
+    level = tried.severity
     if level is None:
         return None
     return Finding(
@@ -98,15 +88,14 @@ def _list(found: InjectReport) -> Iterator[Text | str]:
 
 def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
     for tried in found.sites:
-        level = severity(tried)
-        if level is not None or verbose:
-            yield from _of_place(tried, level, verbose=verbose)
+        if tried.severity is not None or verbose:
+            yield from _of_place(tried, verbose=verbose)
     yield from (f"note: {sentence}" for sentence in _notes(found))
     yield _summary(found)
 
 
-def _of_place(tried: Tried, level: Severity | None, *, verbose: bool) -> Iterator[Text | str]:
-    place = tried.trials[0].at or tried.place
+def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
+    place, level = tried.trials[0].at or tried.place, tried.severity
     head = Text(f"{level or 'ok'}[{tried.verdict}]", style=STYLES[level] if level else "green")
     head.append(f": {place.api}: {MEANINGS[tried.verdict]}", style="bold")
     yield head

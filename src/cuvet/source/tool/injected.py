@@ -10,7 +10,7 @@ import msgspec
 
 from cuvet import CuvetError
 from cuvet.findings import Finding
-from cuvet.inject.outcome import HARMLESS, SCHEMA, InjectReport, Tried
+from cuvet.inject.outcome import SCHEMA, InjectReport, Tried
 from cuvet.regular import read_whole
 
 _MOST_BYTES = 256 << 20
@@ -33,7 +33,7 @@ def read(path: Path) -> Shown:
         raise CuvetError(f"{path} is not a report of cuvet inject: make one with --format json --output {path}")
     shown: dict[tuple[str, int], str] = {}
     for tried in report.sites:
-        if tried.verdict not in HARMLESS and not (tried.verdict == "ignored" and tried.ends):
+        if tried.severity in ("error", "warning"):
             shown.update((place, _sentence(tried)) for place in _places(tried) if place not in shown)
     return shown
 
