@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 from .conftest import Injected
 
@@ -115,4 +116,9 @@ def test_other_formats_have_the_places_as_findings(inject: Inject, program: Prog
     done = inject("--format", "concise", "--at", "cudaEventRecord", "--", program("drops"))
     assert "drops.cpp:25: warning[inject-ignored]: cudaEventRecord" in done.stdout
     junit = inject("--format", "junit", "--at", "cudaStreamCreate", "--", program("drops"))
-    assert 'classname="cuvet.inject-use-of-unmade"' in junit.stdout
+    (case,) = ElementTree.fromstring(junit.stdout).iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None
+    assert (case.get("classname"), failure.get("type")) == ("cuvet.inject.cudaStreamCreate", "use-of-unmade")
+    passes = inject("--format", "junit", "--quick", "--", program("handles"))
+    assert {len(case) for case in ElementTree.fromstring(passes.stdout).iter("testcase")} == {0}

@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(report, int):
             return report
         document = inject.document(report, listed=args.list, verbose=args.verbose)
-        if args.format not in ("terminal", "json"):
+        if args.format not in ("terminal", "json", "junit"):
             document = document._replace(content=inject.as_report(report))
         reports.write(document, args)
         return _exit_code(args.fail_on, report)

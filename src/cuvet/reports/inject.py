@@ -79,11 +79,17 @@ def _finding(tried: Tried) -> Finding | None:
     )
 
 
+def text_of(tried: Tried) -> Iterator[str]:
+    """A place as people read it, without colours: printable lines."""
+    for text in _of_place(tried, verbose=False):
+        yield text.plain if isinstance(text, Text) else text
+
+
 def _list(found: InjectReport) -> Iterator[Text | str]:
     yield f"{counted(len(found.sites), 'place')} of {counted(found.survey.calls, 'call')} can fail:"
     width = max((len(each.place.api) for each in found.sites), default=0)
     for number, each in enumerate(found.sites, 1):
-        yield f"{number:4}  {each.place.api:<{width}}  {_where(each.place)}  ({counted(each.count, 'call')})"
+        yield f"{number:4}  {each.place.api:<{width}}  {where(each.place)}  ({counted(each.count, 'call')})"
 
 
 def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
@@ -91,7 +97,7 @@ def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
         if tried.severity is not None or verbose:
             yield from _of_place(tried, verbose=verbose)
     yield from (f"note: {sentence}" for sentence in _notes(found))
-    yield _summary(found)
+    yield summary(found)
 
 
 def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
@@ -99,7 +105,7 @@ def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
     head = Text(f"{level or 'ok'}[{tried.verdict}]", style=STYLES[level] if level else "green")
     head.append(f": {place.api}: {MEANINGS[tried.verdict]}", style="bold")
     yield head
-    yield f"  --> {_where(place)}"
+    yield f"  --> {where(place)}"
     alike: dict[tuple[str, ...], list[Trial]] = {}
     for trial in tried.trials:
         if verbose or trial.verdict == tried.verdict:
@@ -129,7 +135,8 @@ def _fault(fault: Injected) -> str:
     return f"{fault.code}, {which}"
 
 
-def _where(place: Place) -> str:
+def where(place: Place) -> str:
+    """The place in the program's own code."""
     frames = located(Site(api=place.api, call=0, process=0, thread=0, time_ns=0, frames=place.frames))
     return printable(place_of(frames)) if frames else "a place without lines"
 
@@ -142,7 +149,8 @@ def _notes(found: InjectReport) -> Iterator[str]:
     yield from found.notes
 
 
-def _summary(found: InjectReport) -> Text:
+def summary(found: InjectReport) -> Text:
+    """How many places are handled, and what the others are."""
     counts = Counter(each.verdict for each in found.sites)
     tried = sum(count for verdict, count in counts.items() if verdict != "not-reached")
     others = ", ".join(

@@ -5,15 +5,16 @@ A finding of severity error is a test that failed, any other one that was skippe
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import TextIO
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from cuvet.findings import Finding, Program, Report
+from cuvet.inject.outcome import InjectReport
 from cuvet.printable import printable
-from cuvet.reports import Document, summary
+from cuvet.reports import Document, inject, summary
 from cuvet.reports.terminal import place_of, sentence, text_of, users_frame
 from cuvet.signals import signal_name
 
@@ -21,14 +22,25 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def write(document: Document, out: TextIO, color: str) -> None:
-    """The report of a run. XML has no ``color``."""
+    """The report of a run, or of injected faults. XML has no ``color``."""
+    now = datetime.now(timezone.utc)
     if isinstance(document.content, Report):
-        out.write(text(document.content, datetime.now(timezone.utc)))
+        out.write(text(document.content, now))
+    elif isinstance(document.content, InjectReport):
+        out.write(text_of_places(document.content, now))
 
 
 def text(report: Report, now: datetime) -> str:
     """The document. The schema of Ant's tasks asks for a time: ``now``, in UTC."""
-    cases = [_of_program(report.program), *_of_findings(report)]
+    return _document([_of_program(report.program), *_of_findings(report)], _summary(report), now)
+
+
+def text_of_places(report: InjectReport, now: datetime) -> str:
+    """The same, with a test for each place whose calls were made to fail: it passes if the program deals with that."""
+    return _document(list(_of_places(report)), [inject.summary(report).plain], now)
+
+
+def _document(cases: Sequence[Element], said: Iterable[str], now: datetime) -> str:
     counts = {name: sum(case.find(outcome) is not None for case in cases) for name, outcome in _COUNTED.items()}
     numbers = {"tests": len(cases), **counts}
     suites = Element("testsuites")
@@ -41,7 +53,7 @@ def text(report: Report, now: datetime) -> str:
     )
     SubElement(suite, "properties")
     suite.extend(cases)
-    SubElement(suite, "system-out").text = "\n".join(_summary(report)) + "\n"
+    SubElement(suite, "system-out").text = "\n".join(said) + "\n"
     SubElement(suite, "system-err")
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
@@ -70,6 +82,20 @@ def _of_findings(report: Report) -> Iterator[Element]:
         else:
             outcome = SubElement(case, "skipped", about)
         outcome.text = text_of(finding, report.program)
+        yield case
+
+
+def _of_places(report: InjectReport) -> Iterator[Element]:
+    for tried in report.sites:
+        case = _case(
+            f"cuvet.inject.{tried.place.api}", f"{tried.place.api} at {inject.where(tried.place)} ({tried.place.id})"
+        )
+        about = {"message": printable(f"{tried.verdict}: {inject.MEANINGS[tried.verdict]}")}
+        if tried.severity in ("error", "warning"):
+            outcome = SubElement(case, "failure", {"type": tried.verdict, **about})
+            outcome.text = "\n".join(inject.text_of(tried))
+        elif tried.verdict != "handled":
+            SubElement(case, "skipped", about)
         yield case
 
 
