@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from cuvet.catalog import Verb
 from cuvet.inject.observed import Key, Left, Made, Observed, Said, line_of
 from cuvet.inject.outcome import Verdict
 from cuvet.signals import signal_name
@@ -25,6 +26,7 @@ _NOTICED = re.compile(
     r"traceback|terminate",
     re.IGNORECASE,
 )
+_LAUNCH = re.compile(r"\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _CHECK_LINES = 3
@@ -190,6 +192,9 @@ def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Seque
     places = list(_placed(output))
     if places:
         return _placed_wrongly(seen, injection, places)
+    if seen.ending.exit_code != usual.ending.exit_code and _blames_launch(seen, injection, output):
+        text = f"the call that failed is {injection.call.api}; the message says that a launch failed, and none did"
+        return Judged("wrong-blame", (text,))
     went_on = injection.after[: injection.went_on]
     noticed = next((each for each in later if each in went_on and not each.ends), None)
     if noticed is None:
@@ -197,6 +202,21 @@ def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Seque
     return Judged(
         "wrong-blame", (f"it went on after {injection.call.api}, until {noticed.api}{_at(seen, noticed)} failed",)
     )
+
+
+def _blames_launch(seen: Observed, injection: Injection, output: Sequence[str]) -> bool:
+    """Whether the first message is about a launch, as after a check that finds an error which was left: but there were launches after the
+    call that failed, and they succeeded."""
+    launches = [each for each in injection.after if _launches(each, seen)]
+    about = bool(output) and _LAUNCH.search(output[0]) is not None
+    return (
+        about and bool(launches) and not any(each.failed for each in launches) and not _launches(injection.call, seen)
+    )
+
+
+def _launches(call: Made, seen: Observed) -> bool:
+    entry_point = seen.entry_points.get(call.key.entry_point)
+    return entry_point is not None and entry_point.does(Verb.LAUNCHES)
 
 
 def _placed_wrongly(seen: Observed, injection: Injection, places: Sequence[tuple[str, int]]) -> Judged | None:
