@@ -32,6 +32,11 @@ def is_recorded() -> bool:
         return False
 
 
+def records_races() -> bool:
+    """Whether what this process records is enough to find races (``cuvet run --races``)."""
+    return os.environ.get("CUVET_RECORD") == "accesses"
+
+
 def command(module: str, *arguments: str) -> list[str]:
     """``python -m`` of a module of this cuvet, whatever PYTHONPATH and the working directory have."""
     program = (

@@ -18,13 +18,16 @@ import pytest
 from cuvet import CuvetError
 from cuvet.printable import printable
 from cuvet.sizes import counted
-from cuvet.testing import marks
-from cuvet.testing.asking import OWN_RECORDING, Judge
+from cuvet.testing import markers, marks
+from cuvet.testing.asking import OWN_RECORDING, Judge, records_races
 
 _SEVERITIES = ("error", "warning", "note")
 _PLAIN = (Exception, pytest.fail.Exception)
 """With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
+_RACE = "race-"
+"""With which the names of rules about races begin."""
+_WITHOUT_RACES = "the marker has races=True, for which the session needs --cuvet-races"
 _PASSED = pytest.StashKey[bool]()
 _OF_XUNIT = re.compile(r"_(?:xunit|unittest)_\w+?_fixture_(.+)")
 _PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
@@ -165,6 +168,10 @@ class Checked:
         """The test that lost a context of this process."""
         self._ignored: dict[str, set[str]] = {}
         """By test: the rules that its markers name."""
+        self._without_races: set[str] = set()
+        """Tests whose markers say that races are not reported."""
+        self._looks_for_leaks: bool = config.option.cuvet_leaks
+        """After each test, also if it has no leaks reported: what is kept from its first use on is known only so."""
         self._blamed: set[str] = set()
         self._unknown: dict[str, str] = {}
         """Names in markers that no rule has, with a sentence about each."""
@@ -172,8 +179,15 @@ class Checked:
     # Which tests there are.
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        named = {item.nodeid: names for item in session.items if (names := ignored_rules(item))}
+        named = {item.nodeid: names for item in session.items if (names := markers.ignored_rules(item))}
         self._ignored = {test: {name.lower() for name in names} for test, names in named.items()}
+        self._without_races = {item.nodeid for item in session.items if markers.wanted(item, "races") is False}
+        self._looks_for_leaks |= any(markers.wanted(item, "leaks") for item in session.items)
+        in_vain = list(filter(_asks_in_vain, session.items))
+        if in_vain and not hasattr(
+            self._config, "workerinput"
+        ):  # xdist takes no error of a worker: there the test fails
+            raise pytest.UsageError(f"{in_vain[0].nodeid}: {_WITHOUT_RACES}")
         self._collect()
         if named and self._judge is not None:
             self._unknown = self._judge.unknown(list(dict.fromkeys(chain.from_iterable(named.values()))))
@@ -188,8 +202,9 @@ class Checked:
         self._first = len(self._parts)
         result = yield from self._timed(item, "setup")
         self._collect()
-        mistakes = [*map(_mistake_in, item.iter_markers("cuvet")), *map(self._unknown.get, ignored_rules(item))]
-        for mistake in filter(None, mistakes):
+        unknown = map(self._unknown.get, markers.ignored_rules(item))
+        vain = [_WITHOUT_RACES] if _asks_in_vain(item) else []
+        for mistake in filter(None, [*markers.mistakes(item), *vain, *unknown]):
             pytest.fail(f"@pytest.mark.cuvet: {mistake}", pytrace=False)
         return result
 
@@ -220,7 +235,7 @@ class Checked:
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
-        if phase == "teardown" and self._config.option.cuvet_leaks and item.stash.get(_PASSED, False):
+        if phase == "teardown" and self._looks_for_leaks and item.stash.get(_PASSED, False):
             self._look_for_leaks(item)
         if phase == "call":
             item.stash[_PASSED] = True
@@ -309,8 +324,10 @@ class Checked:
         numbers = range(self._first, len(self._parts))
         own = [number for number in numbers if self._parts[number].during in _PHASES.values()]  # not of shared fixtures
         answer = self._judge.left_behind(item.nodeid, own)
-        self._pending += answer.get("found", ())
-        self.totals.left_once += answer.get("once", 0)
+        told = markers.wanted(item, "leaks")
+        if self._config.option.cuvet_leaks if told is None else told:
+            self._pending += answer.get("found", ())
+            self.totals.left_once += answer.get("once", 0)
 
     def _say_late(self) -> None:
         """What was found when the test that made the call had been reported, or is outside of all tests."""
@@ -325,9 +342,11 @@ class Checked:
         self._pending.clear()
 
     def _is_ignored(self, found: Any) -> bool:
-        """Whether the test that made the call has a marker for the rule."""
-        names = {found["finding"]["rule"].lower(), found["finding"]["name"]}
-        return not names.isdisjoint(self._ignored.get(self._parts[found["asked"]].test, ()))
+        """Whether the test that made the call has a marker for the rule, or against races."""
+        test, name = self._parts[found["asked"]].test, found["finding"]["name"]
+        if test in self._without_races and name.startswith(_RACE):
+            return True
+        return not {found["finding"]["rule"].lower(), name}.isdisjoint(self._ignored.get(test, ()))
 
     def _text(self, found: Any, during: str) -> str:
         """The report, with what of the test it was, and which process if it was not that of the test."""
@@ -382,20 +401,9 @@ def _with_rules(properties: Iterable[tuple[str, object]], found: Iterable[Any]) 
     return [*others, ("cuvet", ",".join(codes))] if codes else others
 
 
-def ignored_rules(item: pytest.Item) -> list[str]:
-    """The rules that the test's markers name."""
-    return [
-        name for marker in item.iter_markers("cuvet") if not _mistake_in(marker) for name in marker.kwargs["ignore"]
-    ]
-
-
-def _mistake_in(marker: pytest.Mark) -> str:
-    """What to write instead, if the marker has another form."""
-    ignore = marker.kwargs.get("ignore")
-    is_list = isinstance(ignore, (list, tuple, set, frozenset)) and all(isinstance(each, str) for each in ignore)
-    if is_list and not marker.args and len(marker.kwargs) == 1:
-        return ""
-    return 'write @pytest.mark.cuvet(ignore=["CV101"]), with a list of rules'
+def _asks_in_vain(item: pytest.Item) -> bool:
+    """Whether a marker asks for races, and the session does not record what they show in."""
+    return markers.wanted(item, "races") is True and not records_races()
 
 
 def _fail_late(session: pytest.Session, totals: Totals) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 _OLDEST = 8
 MARKER = (
-    "cuvet(ignore=[RULE, ...]): findings of these rules, by code or name, do not fail the test and are not shown "
-    "(with --cuvet)"
+    "cuvet(ignore=[RULE, ...], leaks=BOOL, races=BOOL): with --cuvet, findings of these rules, by code or name, do not fail the test and "
+    "are not shown; whether what it leaves behind is reported (else as --cuvet-leaks says); whether races are (with --cuvet-races)"
 )
 
 
@@ -34,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="fail tests with a finding of this severity or a worse one (default: error)",
     )
     group.addoption(
+        "--cuvet-races",
+        action="store_true",
+        help="also find work on two streams that touches the same memory in no order",
+    )
+    group.addoption(
         "--cuvet-leaks",
         action="store_true",
         help="also warn of what a test made and left behind, if the same place did so in an earlier test",
@@ -50,12 +55,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         if worker := os.environ.get("PYTEST_XDIST_WORKER"):
             _record_apart(worker)
         else:
-            _restart(early_config, options.cuvet_device)
+            races = ["--races"] if options.cuvet_races else []
+            _restart(early_config, ["--device", options.cuvet_device, *races])
     yield
 
 
-def _restart(config: pytest.Config, device: str) -> None:
-    """Does not return, if the calls of this process are not recorded yet."""
+def _restart(config: pytest.Config, options: list[str]) -> None:
+    """With these options of ``cuvet run``. Does not return, if the calls of this process are not recorded yet."""
     from cuvet.launch.environment import SAVED
     from cuvet.testing.asking import OWN_RECORDING, is_recorded
     from cuvet.testing.restart import restart
@@ -69,7 +75,7 @@ def _restart(config: pytest.Config, device: str) -> None:
             "--cuvet: pytest was called by a program with arguments of its own, and cannot be started again under cuvet: "
             "use python -m pytest --cuvet, or start that program with cuvet run -- python PROGRAM"
         )
-    restart(device, [sys.executable, *sys.orig_argv[1:]])
+    restart(options, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _record_apart(worker: str) -> None:
@@ -94,10 +100,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     if not config.option.cuvet or config.option.collectonly or config.option.help:
         return
-    from cuvet.testing.asking import is_recorded
+    from cuvet.testing.asking import is_recorded, records_races
     from cuvet.testing.checked import Checked, Merged
 
     if not is_recorded():
         raise pytest.UsageError("--cuvet: this process runs without cuvet's shim: LD_PRELOAD had no effect on it")
+    if config.option.cuvet_races and not records_races():
+        raise pytest.UsageError("--cuvet-races: pytest was started by cuvet run without --races: add it there")
     distributes = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
     config.pluginmanager.register(Merged() if distributes else Checked(config), "cuvet-session")

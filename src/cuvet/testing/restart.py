@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from cuvet.launch.child import Ending
 
 
-def restart(device: str, argv: Sequence[str]) -> NoReturn:
-    """Become the process that starts ``argv``. OSError if that cannot be."""
+def restart(options: Sequence[str], argv: Sequence[str]) -> NoReturn:
+    """Become the process that starts ``argv``, with these options of ``cuvet run``. OSError if that cannot be."""
     sys.stdout.flush()
     sys.stderr.flush()
-    arguments = command("restart", device, *argv)
+    arguments = command("restart", *options, "--", *argv)
     os.execv(arguments[0], arguments)
 
 
 def main() -> int:
-    """``DEVICE ARGV…``: the exit code of pytest, or 128 + the signal that ended it."""
+    """``OPTIONS… -- ARGV…``: the exit code of pytest, or 128 + the signal that ended it."""
     from cuvet.cli import UNABLE, escape_what_has_no_encoding, occupy_standard_streams
     from cuvet.launch.program import CannotStart
 
     occupy_standard_streams()
     escape_what_has_no_encoding()
     try:
-        return _run(sys.argv[1], sys.argv[2:])
+        return _run(sys.argv[1:])
     except CannotStart as error:
         _tell(str(error))
         return error.code
@@ -55,18 +55,19 @@ def _of_pytest(message: str) -> str:
     return message.replace("choose another directory with --trace", own).replace("--device", "--cuvet-device")
 
 
-def _run(device: str, argv: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     from cuvet.cli import make_parser
     from cuvet.doctor.asking import ask
     from cuvet.launch import environment, program, session, trace
     from cuvet.launch.child import Child
     from cuvet.reports import choice
 
-    args = make_parser(("run",)).parse_args(["run", "--device", device, "--", *argv])
+    args = make_parser(("run",)).parse_args(["run", *arguments])
+    argv = arguments[arguments.index("--") + 1 :]
     choice.of(args)  # else each judge would meet what is wrong in the configuration
     environment.require_shim()
     own = environment.users_own(os.environ)
-    asked = None if device == "emulated" else ask("cuda", own)
+    asked = None if args.device == "emulated" else ask("cuda", own)
     executable = program.find(argv[0], own.get("PATH"))
     with session.ready(args, asked, argv, executable, own) as start:
         variables = {**start.variables, OWN_RECORDING: "1"}
