@@ -174,6 +174,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What the driver's own error log says about this call, one message each (``cuvet run --driver-log``)."""
     library_log: tuple[str, ...] = ()
     """What cuDNN's log says about this call, one line each: a status and its reason."""
+    during: str = ""
+    """What the program was doing then by its marks (``cuvet.mark``, ``pytest --cuvet``): part of a sentence."""
     repeats: int = 1
     """How many calls have this finding (same rule, same place); they are folded."""
     processes: int = 1

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cuvet import CuvetError, __version__
-from cuvet.analysis import core_dumps, cudnn_log, driver_log
+from cuvet.analysis import core_dumps, cudnn_log, driver_log, marked
 from cuvet.analysis.folding import Findings
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.ranked import RankOf, with_ranks
@@ -81,13 +81,14 @@ class Analysis:
         )
 
     def _with_logs(self, rank_of: RankOf) -> tuple[Finding, ...]:
-        """In order, with what GPU core dumps have of them, and what the driver and cuDNN logged about their calls."""
+        """In order, with what GPU core dumps have of them, what the driver and cuDNN logged about their calls, and what the
+        program was doing then."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
         dumped = core_dumps.attach(self.directory, self.findings(rank_of), processes)
         findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
-        return cudnn_log.attach(self.directory, findings, of_cudnn)
+        return marked.attach(self.directory, cudnn_log.attach(self.directory, findings, of_cudnn), processes)
 
     def processes(self) -> list[ProcessAnalysis]:
         """Of all recordings, by the start of the process."""

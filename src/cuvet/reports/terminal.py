@@ -353,6 +353,8 @@ def explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -
         yield "help", finding.help
     for evidence in known:
         yield evidence.kind, f"{evidence.text} ({evidence.source})"
+    if finding.during:
+        yield "during", finding.during
     if len(finding.ranks) > 1:
         yield "ranks", ranks.told_all(finding.ranks).partition(" ")[2]
     if finding.repeats > 1:

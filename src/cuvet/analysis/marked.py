@@ -1,0 +1,115 @@
+"""What a program was doing when a wrong call was made: the marks beside its recording (docs/recordings.md, Marks).
+
+A mark has a time of CLOCK_MONOTONIC, a call one of the time-stamp counter, which two samples of both clocks make comparable. So nothing is
+said of a call that is nearer to a mark than that can tell.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from io import BufferedReader
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from cuvet.analysis.process import ProcessAnalysis
+from cuvet.findings import Finding
+from cuvet.regular import open_regular
+from cuvet.testing.marks import FILE
+
+_MOST_MARKS, _MOST_LINE = 200_000, 1 << 14
+"""Those behind so many, and longer lines, are not read."""
+_MOST_NAME = 200
+_DOUBT_NS, _DOUBT_PPM = 10_000, 1
+"""How far a time can be wrong: of one sample, and by a rate that changes between the two."""
+_LEAST_APART_NS = 1_000_000
+"""Of two samples of the clocks, so that they have a rate in common."""
+
+
+class _Line(msgspec.Struct):
+    time_ns: int
+    pid: int
+    mark: str | None = None
+    test: str = ""
+    phase: str = ""
+
+
+class _Marks(NamedTuple):
+    """Of a process. ``texts``: what it did from then on."""
+
+    times: list[int]
+    texts: list[str]
+
+
+def attach(directory: Path, findings: tuple[Finding, ...], processes: Iterable[ProcessAnalysis]) -> tuple[Finding, ...]:
+    """The findings, each with what its process was doing, as far as marks tell."""
+    marks = _marks(directory) if findings else {}
+    if not marks:
+        return findings
+    clocks = {process.recording.pid: process.recording.clock.samples for process in processes}
+    return tuple(replace(each, during=_during(each, marks, clocks)) for each in findings)
+
+
+def _during(finding: Finding, marks: Mapping[int, _Marks], clocks: Mapping[int, tuple[tuple[int, int], ...]]) -> str:
+    times, texts = marks.get(finding.site.process, _Marks([], []))
+    (_, first), (_, newest) = clocks.get(finding.site.process, ((0, 0), (0, 0)))
+    apart = newest - first
+    if not times or apart < _LEAST_APART_NS:
+        return ""
+    time = first + finding.site.time_ns
+    beyond = max(0, time - newest)
+    doubt = _DOUBT_NS * (1 + beyond / apart) + (apart + beyond) * _DOUBT_PPM / 1e6
+    at = bisect_right(times, time)
+    is_clear = all(abs(time - mark) > doubt for mark in times[max(0, at - 1) : at + 1])
+    return texts[at - 1] if at and is_clear else ""
+
+
+def _marks(directory: Path) -> dict[int, _Marks]:
+    """By process; empty if there is no such file, or one that cannot be read."""
+    try:
+        with open(open_regular(directory / FILE, follow=False), "rb") as file:
+            lines = _lines(file)
+    except OSError:
+        return {}
+    of_process: dict[int, list[_Line]] = defaultdict(list)
+    for line in lines:
+        of_process[line.pid].append(line)
+    return {pid: _told(of_one) for pid, of_one in of_process.items()}
+
+
+def _lines(file: BufferedReader) -> list[_Line]:
+    """Whatever is no mark is left out."""
+    decode = msgspec.json.Decoder(_Line).decode
+    found: list[_Line] = []
+    left = min(os.fstat(file.fileno()).st_size, _MOST_MARKS * _MOST_LINE)
+    while len(found) < _MOST_MARKS and left > 0 and (text := file.readline(_MOST_LINE)):
+        left -= len(text)
+        try:
+            found.append(decode(text))
+        except (ValueError, RecursionError):  # of the encoding, or of JSON
+            continue
+    return found
+
+
+def _told(lines: list[_Line]) -> _Marks:
+    """In the order of time. The name of a mark stands beside the test in which it was written."""
+    lines.sort(key=lambda line: line.time_ns)
+    test, texts = "", []
+    for line in lines:
+        if line.mark is None:
+            ended = line.phase == "end"
+            test = f"{'after ' if ended else ''}{_cut(line.test)}" + ("" if ended else f" ({_cut(line.phase)})")
+            test = test if line.test else ""
+            texts.append(test)
+        else:
+            texts.append(", ".join(filter(None, [test, f"after the mark {_cut(line.mark)!r}"])))
+    return _Marks([line.time_ns for line in lines], texts)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MOST_NAME else f"{name[:_MOST_NAME]}…"
