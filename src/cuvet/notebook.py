@@ -26,7 +26,7 @@ def _magic(ipython: Any) -> Callable[[str, str], None]:
             )
         try:
             with api.watch() as seen:
-                result = ipython.run_cell(cell)
+                result = ipython.run_cell(f"{cell}\npass" if _is_quiet(cell) else cell)
         except CuvetError as error:
             raise UsageError(f"%%cuvet: {error}") from None
         print(seen.text or "cuvet: nothing was found in this cell")
@@ -35,8 +35,16 @@ def _magic(ipython: Any) -> Callable[[str, str], None]:
     return cuvet
 
 
+def _is_quiet(cell: str) -> bool:
+    """Whether the last value is not to be shown. IPython looks at the cell with the magic, in which the semicolon is part of a string."""
+    last = cell.strip().rpartition("\n")[2].partition("#")[0]
+    return last.rstrip().endswith(";") and not cell.lstrip().startswith("%%")
+
+
 def _fail(error: BaseException | None) -> None:
-    """As the cell did. The traceback has been shown: an exception says itself how it is shown to IPython."""
+    """As the cell did. The traceback has been shown: an exception says itself how it is shown to IPython, if it is no SyntaxError."""
+    if isinstance(error, SyntaxError):
+        error = type("SyntaxError", (Exception,), {})(str(error))
     if error is not None:
         error._render_traceback_ = list  # type: ignore[attr-defined]
         raise error

@@ -145,7 +145,21 @@ def test_a_cell_under_the_magic_fails_as_it_does_without(kernel: Kernel) -> None
     assert run("%%cuvet\n1 +") == "SyntaxError"
     tracebacks = ["\n".join(each["content"]["traceback"]) for each in shown if each["msg_type"] == "error"]
     assert sum("1 / 0" in each or "division by zero" in each for each in tracebacks) == 1
+    assert sum("1 +" in each for each in tracebacks) == 1
     assert any("error[CV202]" in each["content"].get("text", "") for each in shown)
+
+
+def test_a_value_is_shown_as_it_is_without_the_magic(kernel: Kernel) -> None:
+    shown = []
+
+    def take(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "execute_result":
+            shown.append(message["content"]["data"]["text/plain"])
+
+    kernel.run("%load_ext cuvet")
+    for cell in ("1;", "2", "3;  # no", "4  # yes;", "x = 5;", "'6;'"):
+        kernel.client.execute_interactive(f"%%cuvet\n{cell}", timeout=HANGS_S, output_hook=take, allow_stdin=False)
+    assert shown == ["2", "4", "'6;'"]
 
 
 @pytest.mark.parametrize(
