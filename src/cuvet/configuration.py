@@ -21,6 +21,8 @@ from cuvet.regular import read_whole
 
 FILES: Mapping[str, tuple[str, ...]] = {".cuvet.toml": (), "pyproject.toml": ("tool", "cuvet")}
 """The files that are looked for, in this order, and the tables in each that the command's lies in."""
+TABLES = ("run", "check")
+"""Of the commands that are configured."""
 MOST_BYTES = 1 << 20
 """Of a file with a configuration."""
 _MOST_DOTS = 500
@@ -77,13 +79,24 @@ def of_file(file: Path, command: str) -> Table:
 
 def _table(file: Path, tables: tuple[str, ...]) -> Table | None:
     value: object = read_toml(file, word=tables[1] if len(tables) > 1 else "")
-    for table in tables:
+    for table in tables[:-1]:
         value = value.get(table) if isinstance(value, dict) else None
+    if isinstance(value, dict) and file.name in FILES:
+        _require_tables(file, tables[:-1], value)
+    value = value.get(tables[-1]) if isinstance(value, dict) else None
     if value is None:
         return None
     if not isinstance(value, dict):
         raise CuvetError(f"{valid(file)}: {'.'.join(tables)} is not a table")
     return Table(file, ".".join(tables), value)
+
+
+def _require_tables(file: Path, above: tuple[str, ...], value: dict[str, Any]) -> None:
+    """CuvetError for a key beside the tables of commands: nothing reads it."""
+    wrong = next((key for key in value if key not in TABLES), None)
+    if wrong is not None:
+        known = " or ".join(f"[{'.'.join((*above, table))}]" for table in TABLES)
+        raise CuvetError(f"{valid(file)}: unknown key {'.'.join((*above, wrong[:100]))}; keys stand below {known}")
 
 
 def read_toml(file: Path, word: str = "") -> dict[str, Any] | None:

@@ -137,6 +137,22 @@ def test_a_mistake_is_one_line_with_file_and_key(project: Path, text: str, messa
     assert "root:" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("pyproject.toml", "[tool.cuvet]\nignore = []", "tool.cuvet.ignore; keys stand below [tool.cuvet.run] or"),
+        ("pyproject.toml", "[tool.cuvet.rnu]\nignore = []", "tool.cuvet.rnu; keys stand below [tool.cuvet.run] or"),
+        (".cuvet.toml", "fail-on = 'error'\n[run]", "unknown key fail-on; keys stand below [run] or [check]"),
+    ],
+)
+def test_a_key_in_no_command_s_table_is_a_mistake(project: Path, file: str, text: str, message: str) -> None:
+    (project / file).write_text(f"{text}\n")
+    with pytest.raises(CuvetError) as caught:
+        chosen()
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{project / file}: unknown key ")
+
+
 @pytest.mark.parametrize("what", ["fifo", "device", "huge"])
 def test_what_is_no_ordinary_file_is_refused(project: Path, what: str) -> None:
     file = project / "pyproject.toml"
