@@ -264,6 +264,21 @@ def test_without_the_flag_nothing_is_different(run_pytest) -> None:
     assert session.recordings == []
 
 
+@pytest.mark.parametrize("option", ["--cuvet-leaks", "--cuvet-races", "--cuvet-device=emulated"])
+def test_without_the_flag_its_other_options_are_a_mistake(run_pytest, option: str) -> None:
+    session = run_pytest("--noconftest", "test_plain.py", option, cuvet=False)
+    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert session.stderr.splitlines() == [
+        f"ERROR: {option.partition('=')[0]} does nothing without --cuvet: add that",
+        "",
+    ]
+
+
+def test_without_the_flag_other_options_of_a_project_do_nothing(run_pytest) -> None:
+    session = run_pytest("--noconftest", "test_plain.py", cuvet=False, PYTEST_ADDOPTS="--cuvet-leaks")
+    assert session.code == 0, session.stdout
+
+
 def test_the_marker_is_known_without_the_flag(run_pytest) -> None:
     session = run_pytest("--collect-only", "-q", "test_whose.py", cuvet=False)
     assert session.code == 0, session.stdout

@@ -49,6 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Before output is captured and conftest files are imported."""
     options = early_config.known_args_namespace
+    given = next((each for each in early_config.invocation_params.args if str(each).startswith("--cuvet-")), None)
+    if given is not None and not options.cuvet:
+        raise pytest.UsageError(f"{str(given).partition('=')[0]} does nothing without --cuvet: add that")
     if options.cuvet and not (options.collectonly or options.help or options.version):
         if int(pytest.__version__.partition(".")[0]) < _OLDEST:
             raise pytest.UsageError(f"--cuvet needs pytest {_OLDEST} or newer; this is {pytest.__version__}")
