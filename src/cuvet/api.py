@@ -178,8 +178,8 @@ def _recorded() -> _Recorded:
 
 
 def analyze(path: str | os.PathLike[str], *, leaks: bool = False, memory: bool = False) -> Report:
-    """The report on a recording, as ``cuvet analyze`` makes it. ``path``: its directory. ``leaks``: also what was never freed; ``memory``:
-    also what held memory. Raises CuvetError if there is no recording, or only damaged ones."""
+    """The report on a recording, as ``cuvet analyze`` makes it. ``path``: its directory, or one above several. ``leaks``: also what was
+    never freed; ``memory``: also what held memory. Raises CuvetError if there is no recording, or only damaged ones."""
     from cuvet.numeric import import_numpy
 
     import_numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -132,12 +133,14 @@ def test_what_is_left_out_is_not_told_on_the_terminal_either(cuvet, program, fol
             cuvet.rest_of(screen)
 
 
-@pytest.mark.parametrize("form", ["recording", "report"])
+@pytest.mark.parametrize("form", ["recording", "report", "several"])
 def test_what_is_in_the_baseline_is_not_reported(cuvet, runtime_program, folder: Path, form: str) -> None:
     mistakes = runtime_program("mistakes")
     first = cuvet.run(EMULATED, [mistakes, "stale-stream"])
     (folder / "base.json").write_bytes(msgspec.json.encode(first.report))
-    base = first.trace if form == "recording" else "base.json"
+    shutil.copytree(first.trace, folder / "job/rec.1")
+    shutil.copytree(first.trace, folder / "job/rec.2")
+    base = {"recording": first.trace, "report": "base.json", "several": "job"}[form]
     options = (*EMULATED, "--baseline", base, "--fail-on", "error")
     same = cuvet.run(options, [mistakes, "stale-stream"])
     assert (same.code, same.rules, same.report.stats["baseline"]) == (0, [], 1)

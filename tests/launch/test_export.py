@@ -34,3 +34,15 @@ def test_memory_by_place(cuvet, runtime_program, tmp_path: Path) -> None:
         assert opened.execute("SELECT count(*) FROM findings").fetchone() == (0,)
     assert held == [("device", 10), ("managed", 3), ("host", 7)]
     assert sorted(sizes) == [("device memory", 3 << 20), ("device memory", 5 << 20), ("host memory", 7 << 20)]
+
+
+def test_all_recordings_below_a_directory_are_exported(cuvet, runtime_program, tmp_path: Path) -> None:
+    for rank in range(2):
+        command = ("run", "--device", "emulated", "--trace", tmp_path / f"job/rec.{rank}", "--")
+        cuvet(*command, runtime_program("mistakes"), "stale-stream", RANK=str(rank), WORLD_SIZE="2")
+    database = tmp_path / "calls.db"
+    done = cuvet("export", "--sqlite", database, tmp_path / "job")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    with closing(sqlite3.connect(database)) as opened:
+        ranks = opened.execute("SELECT rank FROM processes ORDER BY rank").fetchall()
+    assert ranks == [(0,), (1,)]

@@ -35,6 +35,16 @@ def test_memory_is_drawn_as_the_report_counts_it(cuvet, runtime_program, tmp_pat
         assert said in text
 
 
+def test_all_recordings_below_a_directory_are_on_one_page(cuvet, runtime_program, tmp_path: Path) -> None:
+    for rank in range(2):
+        command = ("run", "--device", "emulated", "--trace", tmp_path / f"job/rec.{rank}", "--")
+        cuvet(*command, runtime_program("mistakes"), "stale-stream", RANK=str(rank), WORLD_SIZE="2")
+    page = tmp_path / "page.html"
+    done = cuvet("report", "--html", page, tmp_path / "job")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "<dt>ranks</dt><dd>0-1</dd>" in page.read_text()
+
+
 def test_both_files_are_overwritten(cuvet, runtime_program, tmp_path: Path) -> None:
     ran = cuvet.run(("--device", "emulated"), [runtime_program("mistakes"), "stale-stream"])
     page = tmp_path / "page.html"
@@ -50,6 +60,11 @@ def test_both_files_are_overwritten(cuvet, runtime_program, tmp_path: Path) -> N
         (("--html", "", "REC"), "argument --html: '' is not a path (see cuvet report -h)"),
         (("--html", "none/page.html", "REC"), "cannot write the report to none/page.html: No such file or directory"),
         (("--perfetto", ".", "REC"), "cannot write the report to .: Is a directory"),
+        (
+            ("--html", "one", "--perfetto", "./one", "REC"),
+            "--html and --perfetto are both one: give each a file of its own",
+        ),
+        (("--html", "page.html", "empty"), "empty: no recording here, nor in directories below it"),
         (("--html", "page.html", "--source-root", "none", "REC"), "--source-root none: no such directory"),
     ],
 )
@@ -58,6 +73,7 @@ def test_a_mistake_is_one_line(
 ) -> None:
     ran = cuvet.run(("--device", "emulated"), [runtime_program("mistakes"), "devices"])
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
     done = cuvet("report", *(str(ran.trace) if each == "REC" else each for each in arguments))
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cuvet: {said}\n")
 

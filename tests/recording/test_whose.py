@@ -83,6 +83,14 @@ def test_memory_that_is_megabytes_away_is_not_named(
     assert lines == [f"{AT + distance:#x}: no memory of CUDA was here or within 1 MiB, as far as it was recorded"]
 
 
+def test_a_directory_above_stands_for_its_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = Thread()
+    (tmp_path / "job/rec.1").mkdir(parents=True)
+    recorded(tmp_path / "job/rec.1", t.setup(), allocated(t))
+    code, lines = said(capsys, "0x7f0000000010", tmp_path)
+    assert code == 0 and "16 bytes into device-memory#1" in "".join(lines)
+
+
 def test_the_launches_that_were_given_it_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     t = Thread()
     records = started(t) + w.launch_place(5, FUNCTION, stack=1, words=[(0, 0), (1, 0)])

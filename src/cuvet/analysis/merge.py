@@ -14,7 +14,7 @@ from cuvet.analysis.clocks import Clocks
 from cuvet.analysis.first import first_failure, rank_of_several_jobs, stood
 from cuvet.analysis.folding import folded_failures
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.analysis.verdicts import Options, Verdict, verdict_on
+from cuvet.analysis.verdicts import Options, Verdict, recordings_below, verdict_on
 from cuvet.analysis.workers import Judge, Judged, Outcome, Tell, Unreadable, judged, number_of_workers
 from cuvet.findings import Finding, Report
 
@@ -30,15 +30,16 @@ def analyze(
     ignored: Callable[[Finding], bool] = lambda finding: False,
     then: Callable[[ProcessAnalysis], None] | None = None,
 ) -> Report:
-    """The report of one or more recordings, each counted once. ``then`` is called with each process, whose history can be asked for.
-    CuvetError if a directory holds none, or only damaged ones."""
+    """The report of one or more recordings, each counted once. ``directories`` hold them, or are above them. ``then`` is called with each
+    process, whose history can be asked for. CuvetError if a directory holds none, or only damaged ones."""
     options = Options(leaks, memory, ignored)
-    return merged([verdict_on(each, options, then) for each in each_once(directories)], ignored=ignored)
+    return merged([verdict_on(each, options, then) for each in recordings_in(directories)], ignored=ignored)
 
 
-def each_once(directories: Sequence[Path]) -> list[Path]:
-    """By whatever name they are given."""
-    return list({os.path.realpath(each): each for each in directories}.values())
+def recordings_in(directories: Sequence[Path]) -> list[Path]:
+    """Those that the directories hold, or that lie below them: each once, by whatever name it is given. CuvetError if there is none."""
+    found = (each for directory in directories for each in recordings_below(directory))
+    return list({os.path.realpath(each): each for each in found}.values())
 
 
 def analyze_many(

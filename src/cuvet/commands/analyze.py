@@ -70,14 +70,12 @@ def add_source_root(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_numpy()
-    from cuvet.analysis.merge import each_once
-    from cuvet.analysis.verdicts import recordings_below
+    from cuvet.analysis.merge import recordings_in
     from cuvet.reports import choice
 
     require_roots(args.source_root)
     chosen = choice.of(args)
-    named = args.directories or [_newest()]
-    directories = each_once([each for directory in named for each in recordings_below(directory)])
+    directories = recordings_in(args.directories or [_newest()])
     with sources(args.source_root, directories):
         report = chosen.of(_report(args, directories, chosen))
         reports.write(reports.of_run(report, verbose=args.verbose), args)

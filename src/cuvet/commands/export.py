@@ -21,7 +21,13 @@ exit codes: 0, whatever was found; 2 there is no recording, a file exists or can
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="+",
+        type=arguments.path,
+        help="directory of a recording, or one with such below it",
+    )
     parser.add_argument("--sqlite", metavar="FILE", type=arguments.path, help="write a database of SQLite to FILE")
     parser.add_argument(
         "--parquet", metavar="FOLDER", type=arguments.path, help="write a Parquet file for each table to FOLDER"
@@ -37,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise CuvetError("nothing to write: give --sqlite FILE or --parquet FOLDER (see cuvet export -h)")
     import_numpy()
     from cuvet.analysis import Meta, ProcessAnalysis, analyze, read_meta
-    from cuvet.analysis.merge import each_once
+    from cuvet.analysis.merge import recordings_in
     from cuvet.launch.progress import shown
     from cuvet.reports import tables
     from cuvet.reports.tables import parquet, sqlite
@@ -59,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             for module, path in ((sqlite, args.sqlite), (parquet, args.parquet))
             if path is not None
         ]
-        directories = each_once(args.directories)
+        directories = recordings_in(args.directories)
         metas.update((each, read_meta(each)) for each in directories)
         with shown(directories):
             report = analyze(directories, leaks=args.leaks, then=keep)

@@ -1,6 +1,7 @@
 """``cuvet report``: a page, or a trace for Perfetto, from recordings."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -20,7 +21,13 @@ exit codes: 0, whatever was found; 2 there is no recording, a file cannot be wri
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="+",
+        type=arguments.path,
+        help="directory of a recording, or one with such below it",
+    )
     parser.add_argument("--html", metavar="FILE", type=arguments.path, help="write a page to FILE")
     parser.add_argument(
         "--perfetto", metavar="FILE", type=arguments.path, help="write a trace in Perfetto's format to FILE"
@@ -32,10 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.html is None and args.perfetto is None:
         raise CuvetError("nothing to write: give --html FILE or --perfetto FILE (see cuvet report -h)")
+    if args.html and args.perfetto and os.path.realpath(args.html) == os.path.realpath(args.perfetto):
+        raise CuvetError(f"--html and --perfetto are both {args.html}: give each a file of its own")
     require_roots(args.source_root)
     import_numpy()
     from cuvet.analysis import ProcessAnalysis, analyze
     from cuvet.analysis.history import History
+    from cuvet.analysis.merge import recordings_in
     from cuvet.launch.progress import shown
     from cuvet.reports.ignored import is_ignored, without_ignored
 
@@ -44,9 +54,10 @@ def run(args: argparse.Namespace) -> int:
     def keep(process: ProcessAnalysis) -> None:
         histories.append(process.history())
 
-    with sources(args.source_root, args.directories):
-        with shown(args.directories):
-            report = without_ignored(analyze(args.directories, leaks=args.leaks, ignored=is_ignored, then=keep))
+    directories = recordings_in(args.directories)
+    with sources(args.source_root, directories):
+        with shown(directories):
+            report = without_ignored(analyze(directories, leaks=args.leaks, ignored=is_ignored, then=keep))
         if args.html is not None:
             from cuvet.reports.page import page
 

@@ -27,7 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_address_or_file,
         help="in hexadecimal, with or without 0x and _; or a GPU core dump",
     )
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="+",
+        type=arguments.path,
+        help="directory of a recording, or one with such below it",
+    )
     reports.add_arguments(parser, NAME)
 
 
@@ -43,13 +49,15 @@ def _address_or_file(text: str) -> int | Path:
 
 def run(args: argparse.Namespace) -> int:
     import_numpy()
+    from cuvet.analysis.merge import recordings_in
     from cuvet.analysis.whose import whose, whose_of_dump
     from cuvet.reports.whose import document, document_of_dump
 
+    directories = recordings_in(args.directories)
     if isinstance(args.address, Path):
-        dump = whose_of_dump(args.address, args.directories)
+        dump = whose_of_dump(args.address, directories)
         reports.write(document_of_dump(dump), args)
         return 0 if any(each.lives or each.beside for each in dump.addresses) else 1
-    found = whose(args.address, args.directories)
+    found = whose(args.address, directories)
     reports.write(document(found), args)
     return 0 if found.lives or found.beside else 1

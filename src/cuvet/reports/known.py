@@ -64,7 +64,7 @@ def _lines(finding: Finding) -> tuple[int | None, ...]:
 
 
 def read(path: Path, *, leaks: bool) -> Known:
-    """The findings of a recording's directory, or of a report of ``--format json``. CuvetError if it is neither."""
+    """The findings of a directory of recordings, or of a report of ``--format json``. CuvetError if it is neither."""
     if path.is_dir():
         from cuvet.analysis import analyze  # start: only for a recording
 
