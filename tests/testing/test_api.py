@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,33 @@ def test_a_mark_is_a_line_beside_the_recording(watched) -> None:
     (line,) = (trace / marks.FILE).read_text().splitlines()
     assert json.loads(line)["mark"] == "begin\n"
     assert marks.running(trace) is None
+
+
+CLOSES = """
+import os, cuvet
+with cuvet.watch():
+    pass
+os.closerange(3, 1000)
+try:
+    with cuvet.watch():
+        pass
+except cuvet.CuvetError as error:
+    print(error)
+"""
+
+
+def test_a_program_that_closes_all_descriptors_is_told_so(tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--output", os.devnull, "--"]
+    done = subprocess.run(
+        [*run, sys.executable, "-c", CLOSES],
+        env=environment_of(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=HANGS_S,
+        check=False,
+    )
+    assert done.stdout.startswith("the program closed the descriptors by which the process that judges is asked: ")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_recording_is_analysed(watched) -> None:

@@ -211,6 +211,15 @@ def test_if_the_judge_ends_the_session_fails(run_pytest) -> None:
     assert said in session.says("cuvet: ")
 
 
+def test_if_the_judge_can_no_longer_be_asked_the_session_fails(run_pytest) -> None:
+    session = run_pytest("test_closes.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.failed == set(), session.stdout
+    said = "the program closed the descriptors by which the process that judges is asked: what was called since then is not judged"
+    assert session.says(f"cuvet: {said}") == [" (test_closes.py::test_closes_all)"]
+    assert "Traceback" not in session.stdout + session.stderr
+
+
 def test_workers_have_recordings_of_their_own(run_pytest) -> None:
     session = run_pytest("-n2", "--dist", "load", "-rA", "test_planted.py", "test_whose.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED

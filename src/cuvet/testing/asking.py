@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from cuvet.launch.environment import SHIM, users_own
 OWN_RECORDING = "CUVET_TESTING"
 """In the environment: pytest was started by its own plugin, and nobody else bounds the recording."""
 _ENDS_S = 10
+_CLOSED = "the program closed the descriptors by which the process that judges is asked: what was called since then is not judged"
 SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
 
 
@@ -55,17 +57,25 @@ class Judge:
         self._owed = 0
         """Answers that nobody has read."""
         self._lock = threading.Lock()
+        asked, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        self._ours = {each: _identity(each) for each in (self._to, self._from)}
+        self._lines = io.BufferedReader(io.FileIO(self._from, closefd=False))
         try:
             self._process = subprocess.Popen(
                 command("judge", str(directory), *(["bound"] if bound else [])),
                 env=users_own(os.environ),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                stdin=asked,
+                stdout=answers,
                 stderr=2,
                 start_new_session=True,
             )
         except OSError as error:
+            self._close()
             raise CuvetError(f"the process that judges cannot be started: {error.strerror}") from None
+        finally:
+            os.close(asked)
+            os.close(answers)
 
     def found(self) -> Any:
         """``judge.Answer`` as JSON has it: what was found since it was last asked. CuvetError if the judge has ended."""
@@ -85,15 +95,15 @@ class Judge:
 
     def ask(self, question: dict[str, object] | None = None) -> list[bytes]:
         """The line that it answers, after those for which an exception (of a signal's handler) did not let somebody wait."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         lines = []
         with self._lock:
+            if not all(map(self._is_ours, self._ours)):
+                raise CuvetError(_CLOSED)
             try:
-                os.write(self._process.stdin.fileno(), json.dumps(question or {}).encode() + b"\n")
+                os.write(self._to, json.dumps(question or {}).encode() + b"\n")
                 self._owed += 1
                 while self._owed:
-                    lines.append(self._process.stdout.readline())
+                    lines.append(self._lines.readline())
                     self._owed -= 1
             except (OSError, ValueError):
                 lines.append(b"")
@@ -110,7 +120,21 @@ class Judge:
             sentences = []
             self._process.kill()
             self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._close()
         return sentences
+
+    def _is_ours(self, descriptor: int) -> bool:
+        """Whether the descriptor is still that of the pipe: a program can close all that it did not open, and open files in their place."""
+        return _identity(descriptor) == self._ours[descriptor]
+
+    def _close(self) -> None:
+        for descriptor in filter(self._is_ours, self._ours):
+            os.close(descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
