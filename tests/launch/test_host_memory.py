@@ -47,7 +47,10 @@ def test_the_option_sets_it(cuvet, runtime_program) -> None:
     ran = cuvet.run(("--device", "emulated", "--device-memory", "9GiB"), [runtime_program("memory"), "exhaust"])
     assert ran.rules == ["memory-exhausted"] * 2
     assert ran.report.findings[0].because[0] == "this process held 8.001 GiB of the 9 GiB of GPU 0, in 3 allocations"
-    assert ran.stderr.count("the emulated device has 9 GiB of memory, too little for this program") == 1
+    assert (
+        ran.stderr.count("the emulated device has 9 GiB of memory, too little for this program; cuvet run --device ")
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ def _say_full(invocation: Invocation) -> Steps[None]:
     allocates = any(role.verb is Verb.ALLOCATES for role in invocation.entry_point.roles)
     if memory < facts.TOTAL_MEMORY and (allocates or invocation.entry_point.name in BACKED):
         has = f"the emulated device has {binary_size(memory)} of memory"
-        yield from tell(invocation.process, f"{has}, too little for this program; --device-memory SIZE gives it more")
+        more = "cuvet run --device emulated --device-memory SIZE gives it more"
+        yield from tell(invocation.process, f"{has}, too little for this program; {more}")
 
 
 def _perform(invocation: Invocation, plan: Plan, handler: Handler, known: dict[int, int]) -> Steps[int]:
