@@ -57,6 +57,17 @@ def test_what_cannot_be_expanded_is_said(name: str, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("rank", "shown"),
+    [("1" * 26, "1" * 26), ("1" * 1000, f"{'1' * 30}…"), ("-1", "-1"), ("one\n\x1b[31m", r"one\n\x1b[31m")],
+)
+def test_a_rank_that_is_none_is_shown(rank: str, shown: str) -> None:
+    with pytest.raises(CuvetError) as error:
+        expanded(Path("rep.%r"), "--trace", {"RANK": rank, "PMI_RANK": "captain"})
+    said = f"--trace rep.%r: %r is the rank, and RANK is {shown}: no number of at most 9 digits"
+    assert str(error.value) == said
+
+
 def test_processes_of_one_command_line_have_a_recording_and_a_report_each(cuvet, program) -> None:
     command = cuvet.command("run", *REAL, "--trace", "rec.%r", "--output", "rep.%r", "--", program("stale"))
     started = [

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cuvet import CuvetError
-from cuvet.ranks import LAUNCHERS, rank_in
+from cuvet.printable import printable
+from cuvet.ranks import LAUNCHERS, MOST_DIGITS, rank_in
+
+_MOST_VALUE = 30
 
 
 def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
@@ -35,6 +38,13 @@ def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
 def _rank(path: Path, option: str, environment: Mapping[str, str]) -> str:
     rank = rank_in(environment, "")
     if rank is None:
+        wrong = next((launcher.rank for launcher in LAUNCHERS if environment.get(launcher.rank)), None)
+        if wrong is not None:
+            value = printable(environment[wrong])
+            cut = value if len(value) <= _MOST_VALUE else f"{value[:_MOST_VALUE]}…"
+            raise CuvetError(
+                f"{option} {path}: %r is the rank, and {wrong} is {cut}: no number of at most {MOST_DIGITS} digits"
+            )
         names = ", ".join(launcher.rank for launcher in LAUNCHERS)
         raise CuvetError(f"{option} {path}: %r is the rank, and none of {names} is set; %p is the process id")
     return str(rank.rank)
