@@ -64,6 +64,8 @@ RACES = {
 
 RANKS, RANKS_ALONE = "cuvet analyze of 1,000 ranks", "cuvet analyze of 1,000 ranks, one processor"
 
+RANKS_ON_RAY = "cuvet analyze --on ray of 1,000 ranks"
+
 ADDED = "PyTorch x.add_(1), 1,024 floats"
 TIMED = "PyTorch two timing events and x.add_(1)"
 STEPS = ["PyTorch transformer training step (cuBLAS)", "PyTorch convolutional training step (cuDNN)"]
@@ -198,6 +200,14 @@ ROWS = [
         "analysis",
         with_memory(RANKS, None, 200) | with_memory(RANKS_ALONE, None, None),
         partial(ranks.merged, ranks=1000, name=RANKS, alone=RANKS_ALONE),
+        seconds=300,
+        rounds=3,
+        long=True,
+    ),
+    Row(
+        "analysis",
+        {RANKS_ON_RAY: Figure("s"), f"{RANKS_ON_RAY}, peak memory of a worker": Figure("MB")},
+        partial(ranks.on_ray, ranks=1000, name=RANKS_ON_RAY),
         seconds=300,
         rounds=3,
         long=True,

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from cuvet.analysis.verdicts import Options
+from cuvet.analysis.workers import DIED, Unreadable
+from cuvet.findings import Finding
+from cuvet.launch import on_ray
 
 RANKS = 6
 
@@ -35,6 +43,34 @@ def test_the_report_is_the_same(cuvet, job: Path) -> None:
         ("stream-use-after-destroy", [0, 1, 2, 3, 4])
     ]
     assert report["not_checked"][0].endswith("byte 0: not a cuvet recording")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "deaths", "why"),
+    [
+        ((0, 1, 2, 3, 4), 1, ""),
+        ((2,), 2, DIED),
+    ],
+)
+def test_if_a_worker_is_killed_nothing_is_lost_unless_the_next_one_is(
+    job: Path, ranks: tuple[int, ...], deaths: int, why: str
+) -> None:
+    pytest.importorskip("ray")
+
+    def dies(finding: Finding) -> bool:
+        for number in range(deaths):
+            with suppress(FileExistsError):
+                (job.parent / f"death{number}").touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+    outcomes = on_ray.judged([job / f"rec.{rank}" for rank in ranks], Options(ignored=dies), lambda count: None)
+    assert len(list(job.parent.glob("death*"))) == deaths
+    if why:
+        assert outcomes == [Unreadable(why=f"{job / 'rec.2'}: {why}")]
+    else:
+        found = [[each.name for each in outcome.verdict.report.findings] for outcome in outcomes]
+        assert found == [["stream-use-after-destroy"]] * len(ranks)
 
 
 def test_without_ray_it_is_said_how_to_get_it(cuvet, job: Path) -> None:
