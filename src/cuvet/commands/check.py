@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet import CuvetError, arguments, reports
+from cuvet.numeric import import_numpy
 from cuvet.reports import verdict
 
 if TYPE_CHECKING:
     from cuvet.source.tool.report import CheckReport
+    from cuvet.source.tool.workers import Pool
 
 NAME = "check"
 HELP = "Check CUDA source code, before anything is compiled or run."
@@ -71,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", metavar="N", type=arguments.number(1, 1024), help="processes (default: one for each processor)"
     )
+    parser.add_argument(
+        "--on",
+        choices=["ray"],
+        help="check the files on Ray: on the cluster of $RAY_ADDRESS, on one that runs on this machine, or on a local one"
+        " (default: by processes of this machine)",
+    )
     parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")
     verdict.add_fail_on(parser, default="error")
 
@@ -93,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
             injected=args.injected,
             cuda=configuration.release(args.cuda) if args.cuda is not None else None,
             processes=args.jobs,
+            pool=_pool(args),
             cached=not args.no_cache,
         )
     )
@@ -106,6 +115,17 @@ def run(args: argparse.Namespace) -> int:
     report = session.report(todo, outcome, fixed)
     reports.write(check.document(report, stats=args.stats), args)
     return _exit_code_of(report, args)
+
+
+def _pool(args: argparse.Namespace) -> Pool | None:
+    if args.on is None:
+        return None
+    if args.jobs is not None:
+        raise CuvetError("--jobs is for processes of this machine: leave it out with --on ray")
+    import_numpy()
+    from cuvet.launch import on_ray
+
+    return on_ray.checked
 
 
 def _texts(args: argparse.Namespace) -> dict[Path, bytes]:

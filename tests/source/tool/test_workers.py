@@ -4,6 +4,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from cuvet.source import FileResult, Options, check_source
 from cuvet.source.tool import workers
 from cuvet.source.tool.cache import status_of
 from cuvet.source.tool.files import File
-from cuvet.source.tool.workers import Checked, Job, check_files, check_one
+from cuvet.source.tool.workers import Checked, Job, check_files, check_here, check_one
 
 from .conftest import CORRECT, MISTAKE, Done, Project
 
@@ -60,7 +61,7 @@ def test_the_processes_end_with_the_first(project: Project) -> None:
     first = os.fork()
     if first == 0:
         try:
-            check_files(given, JOB, 2)
+            check_files(given, JOB, partial(check_here, processes=2))
         finally:
             os._exit(1)
     os.close(tell)
@@ -80,8 +81,8 @@ def test_several_processes_give_what_one_gives(project: Project, monkeypatch: py
     monkeypatch.setattr(workers, "_CHUNK_BYTES", 300)
     given = files(project, {f"{number:02}.cu": (MISTAKE if number % 3 else CORRECT).encode() for number in range(20)})
     told: list[int] = []
-    several = check_files(given, JOB, 2, told.append)
-    assert several == check_files(given, JOB, 1)
+    several = check_files(given, JOB, partial(check_here, processes=2), told.append)
+    assert several == check_files(given, JOB, partial(check_here, processes=1))
     assert [checked.file for checked in several] == given
     assert sum(told) == 20 and len(told) > 1
     assert several[1].result == check_source(Path("01.cu"), MISTAKE.encode())
@@ -90,7 +91,7 @@ def test_several_processes_give_what_one_gives(project: Project, monkeypatch: py
 @pytest.mark.usefixtures("faked")
 def test_a_process_that_dies_costs_one_file(project: Project) -> None:
     given = files(project, {f"{number:02}.cu": b"die" if number in (3, 11) else b"0123456" for number in range(16)})
-    done = check_files(given, JOB, 2)
+    done = check_files(given, JOB, partial(check_here, processes=2))
     assert [checked.file for checked in done] == given
     assert [number for number, checked in enumerate(done) if checked.failure] == [3, 11]
     assert done[3].failure == "the process that checked it died, perhaps because there was not enough memory"
@@ -101,7 +102,7 @@ def test_a_process_that_dies_costs_one_file(project: Project) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_defect_costs_one_file_and_is_told(project: Project, processes: int) -> None:
     given = files(project, {"a.cu": b"0123456789", "b.cu": b"fail", "c.cu": b"0123456789"})
-    failures = [checked.failure or "" for checked in check_files(given, JOB, processes)]
+    failures = [checked.failure or "" for checked in check_files(given, JOB, partial(check_here, processes=processes))]
     assert (failures[0], failures[2]) == ("", "")
     assert failures[1].startswith("cuvet failed on it; please report this: ValueError: the reason (test_workers.py:")
 
@@ -110,7 +111,9 @@ def test_a_defect_costs_one_file_and_is_told(project: Project, processes: int) -
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_the_user_can_mend_ends_the_run(project: Project, processes: int) -> None:
     with pytest.raises(CuvetError, match="a parser is missing"):
-        check_files(files(project, {"a.cu": b"0123456789", "b.cu": b"miss"}), JOB, processes)
+        check_files(
+            files(project, {"a.cu": b"0123456789", "b.cu": b"miss"}), JOB, partial(check_here, processes=processes)
+        )
 
 
 @pytest.mark.usefixtures("faked")
@@ -133,7 +136,9 @@ def test_a_file_that_is_nested_too_deeply(project: Project) -> None:
 
 @pytest.mark.usefixtures("faked")
 def test_a_file_that_takes_too_much_memory(project: Project) -> None:
-    done = check_files(files(project, {"a.cu": b"0123456789", "b.cu": b"grow      "}), JOB, 2)
+    done = check_files(
+        files(project, {"a.cu": b"0123456789", "b.cu": b"grow      "}), JOB, partial(check_here, processes=2)
+    )
     (part,) = done[1].result.not_checked
     assert part.why == "it takes more than 1 GiB of memory"
 
@@ -188,7 +193,7 @@ def test_hostile_text_is_got_over(project: Project, name: str) -> None:
 def in_a_process(file: File) -> list[Checked]:
     """It could die of the text, or take much memory with it."""
     with workers.ProcessPoolExecutor(1, initializer=workers._begin) as pool:
-        return pool.submit(workers._check_chunk, [file], Job(Options(), cached=False, seconds=20)).result()
+        return pool.submit(workers.check_chunk, [file], Job(Options(), cached=False, seconds=20)).result()
 
 
 def test_hostile_text_is_reported(project: Project, check: Check) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,7 @@ from cuvet.source.tool.fingerprints import fingerprinted, place
 from cuvet.source.tool.ignores import IgnoreComment, mistakes
 from cuvet.source.tool.lines import hold
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
-from cuvet.source.tool.workers import Checked, Job, check_files, check_linked, processors
+from cuvet.source.tool.workers import Checked, Job, Pool, check_files, check_here, check_linked, processors
 
 MOST_ROUNDS = 5
 """An edit can let another finding be fixed that the same lines hold."""
@@ -45,6 +45,8 @@ class Request:
     diff: str | None = None
     cuda: str | None = None
     processes: int | None = None
+    pool: Pool | None = None
+    """What checks the files instead of processes of this machine."""
     cached: bool = True
     texts: Mapping[Path, bytes] = field(default_factory=dict)
     """What is to be checked instead of what these files hold; they need not exist."""
@@ -57,7 +59,7 @@ class Plan:
     root: Path
     found: files.Found
     job: Job
-    processes: int
+    pool: Pool
     selected: frozenset[str]
     baseline: Path | None
     known: frozenset[str]
@@ -94,7 +96,7 @@ def plan(request: Request) -> Plan:
         root=repository or project.directory or start,
         found=found,
         job=Job(Options(cuda=request.cuda or project.cuda), request.cached),
-        processes=request.processes or processors(),
+        pool=request.pool or partial(check_here, processes=request.processes or processors()),
         selected=selected(project.select, project.ignore, request.select, request.ignore),
         baseline=chosen,
         known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
@@ -114,11 +116,11 @@ def plan(request: Request) -> Plan:
 def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outcome:
     """Check the files, and take out what comments ignore. ``tell`` is told how many more files are done."""
     hold({Path(file.name): file.text for file in todo.found.files if file.text is not None})
-    checked = check_files(todo.found.files, todo.job, todo.processes, tell)
+    checked = check_files(todo.found.files, todo.job, todo.pool, tell)
     if todo.job.cached:
         Cache(todo.job.options).prune()
     callees = link([each.result for each in checked if each.failure is None])
-    checked = check_linked(checked, callees, todo.job, todo.processes)
+    checked = check_linked(checked, callees, todo.job, todo.pool)
     results = [each.result for each in checked if each.failure is None]
     findings = [*(finding for result in results for finding in result.findings), *check_project(results)]
     ignores = {each.file.name: each.ignores for each in checked if each.ignores}

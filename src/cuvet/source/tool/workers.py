@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from traceback import extract_tb
@@ -38,6 +39,7 @@ _FORK = get_context("fork")
 """No thread runs when processes are started, and they have what is imported."""
 _SMALL_BYTES = 1 << 20
 """A program that is smaller is checked before other processes have started, and takes little memory."""
+DIED = "the process that checked it died, perhaps because there was not enough memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,10 @@ class Job:
     """By file: what functions of other files do for it."""
 
 
+Pool = Callable[[Sequence[list[File]], Job, Callable[[int], None]], list[list[Checked]]]
+"""Checks chunks of files; of each the results, in the same order. It tells how many more files are done."""
+
+
 class _TakesTooLong(BaseException):
     """Not an Exception, so that nothing on the way takes it for its own."""
 
@@ -73,9 +79,9 @@ def processors() -> int:
 
 
 def check_files(
-    files: Sequence[File], job: Job, processes: int, tell: Callable[[int], None] = lambda count: None
+    files: Sequence[File], job: Job, pool: Pool, tell: Callable[[int], None] = lambda count: None
 ) -> list[Checked]:
-    """Each file's result, in the same order. ``tell`` is told how many more are done.
+    """Each file's result, in the same order. ``pool`` checks those that are not as they were. ``tell`` is told how many more are done.
 
     A file at which the check fails, or a process dies, becomes a failure of this file alone.
     """
@@ -85,21 +91,19 @@ def check_files(
     changed = [file for file, before in zip(files, unchanged, strict=True) if before is None]
     if not changed:
         return [each for each in unchanged if each is not None]
-    checked = _check_changed(changed, job, processes, tell)
+    checked = _check_changed(changed, job, pool, tell)
     if seen := {each.file.name: each.seen for each in checked if each.seen is not None}:
         _cache(job.options).see(known | seen)
     new = iter(checked)
     return [next(new) if before is None else before for before in unchanged]
 
 
-def check_linked(
-    checked: Sequence[Checked], callees: Mapping[str, Summaries], job: Job, processes: int
-) -> list[Checked]:
+def check_linked(checked: Sequence[Checked], callees: Mapping[str, Summaries], job: Job, pool: Pool) -> list[Checked]:
     """The same results, where those of files that call functions of others are made anew with these in mind."""
     job = replace(job, callees=callees)
     known = {each.file.name: result for each in checked if (result := _linked(each, job)) is not None}
     waiting = [each.file for each in checked if each.file.name in callees and each.file.name not in known]
-    done = {each.file.name: each for each in _check_changed(waiting, job, processes, lambda count: None)}
+    done = {each.file.name: each for each in _check_changed(waiting, job, pool, lambda count: None)}
     return [
         replace(each, result=known[each.file.name]) if each.file.name in known else done.get(each.file.name, each)
         for each in checked
@@ -123,14 +127,16 @@ def _unchanged(file: File, seen: Seen | None, job: Job) -> Checked | None:
     return None if result is None else Checked(file, result, seen.ignores, seen=seen)
 
 
-def _check_changed(files: Sequence[File], job: Job, processes: int, tell: Callable[[int], None]) -> list[Checked]:
-    chunks = list(_chunks(files))
-    if sum(map(_size, files)) < _SMALL_BYTES:
-        done = []
-        for file in files:
-            done.append(check_one(file, job))
-            tell(1)
-        return done
+def _check_changed(files: Sequence[File], job: Job, pool: Pool, tell: Callable[[int], None]) -> list[Checked]:
+    return list(chain.from_iterable(pool(list(_chunks(files)), job, tell)))
+
+
+def check_here(
+    chunks: Sequence[list[File]], job: Job, tell: Callable[[int], None], *, processes: int
+) -> list[list[Checked]]:
+    """The pool of this machine."""
+    if sum(map(_size, chain.from_iterable(chunks))) < _SMALL_BYTES:
+        return [[_told(file, job, tell) for file in chunk] for chunk in chunks]
     import_module("cuvet.source.check")  # once, for all processes
     results: dict[int, list[Checked]] = {}
     _run(dict(enumerate(chunks)), job, processes, results, tell)
@@ -140,7 +146,13 @@ def _check_changed(files: Sequence[File], job: Job, processes: int, tell: Callab
         culprit = next((index for index in left if index not in results), None)
         if culprit is not None:
             results[culprit] = [_alone(file, job, tell) for file in left[culprit]]
-    return [checked for index in range(len(chunks)) for checked in results[index]]
+    return [results[index] for index in range(len(chunks))]
+
+
+def _told(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
+    checked = check_one(file, job)
+    tell(1)
+    return checked
 
 
 def _run(
@@ -155,7 +167,7 @@ def _run(
         waiting: dict[Future[list[Checked]], int] = {}
         try:
             for number, chunk in chunks.items():
-                waiting[pool.submit(_check_chunk, chunk, job)] = number
+                waiting[pool.submit(check_chunk, chunk, job)] = number
             while waiting:
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -173,9 +185,9 @@ def _alone(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
     """The result of a file in a process of its own, which may die of it."""
     with ProcessPoolExecutor(1, _FORK, _begin) as pool:
         try:
-            (checked,) = pool.submit(_check_chunk, [file], job).result()
+            (checked,) = pool.submit(check_chunk, [file], job).result()
         except BrokenProcessPool:
-            checked = _failed(file, "the process that checked it died, perhaps because there was not enough memory")
+            checked = failed(file, DIED)
     tell(1)
     return checked
 
@@ -201,7 +213,8 @@ def _data_bytes() -> int:
         return 0
 
 
-def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
+def check_chunk(chunk: list[File], job: Job) -> list[Checked]:
+    """As ``check_one``, of each."""
     return [check_one(file, job) for file in chunk]
 
 
@@ -210,7 +223,7 @@ def check_one(file: File, job: Job) -> Checked:
     try:
         text, status = _read(file)
     except OSError as error:
-        return _failed(file, error.strerror or str(error))
+        return failed(file, error.strerror or str(error))
     if len(text) > MOST_BYTES:
         return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
     if b"\0" in text[:_HEAD_BYTES]:
@@ -234,7 +247,7 @@ def check_one(file: File, job: Job) -> Checked:
     except Exception as error:  # a defect of cuvet must not cost the results of other files; it is reported
         where = extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error}".strip(": ")
-        return _failed(
+        return failed(
             file, f"cuvet failed on it; please report this: {what} ({Path(where.filename).name}:{where.lineno})"
         )
 
@@ -274,7 +287,8 @@ def language(file: File) -> str:
     return SUFFIXES[file.path.suffix.lower()]
 
 
-def _failed(file: File, why: str) -> Checked:
+def failed(file: File, why: str) -> Checked:
+    """That there is no result, and why."""
     return Checked(file, FileResult(file=file.name), failure=why)
 
 
