@@ -1,4 +1,5 @@
-"""What a program was doing when a wrong call was made: the marks beside its recording (docs/recordings.md, Marks).
+"""What a program was doing when a wrong call was made: the marks beside its recording (docs/recordings.md, Marks), or the only test of
+GoogleTest that it was to run: ctest and IDEs start each by itself.
 
 A mark has a time of CLOCK_MONOTONIC, a call one of the time-stamp counter, which two samples of both clocks make comparable. So nothing is
 said of a call that is nearer to a mark than that can tell.
@@ -7,9 +8,10 @@ said of a call that is nearer to a mark than that can tell.
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
@@ -19,12 +21,16 @@ from msgspec.structs import replace
 
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.findings import Finding
+from cuvet.meta import Meta
 from cuvet.regular import open_regular
 from cuvet.testing.marks import FILE
 
 _MOST_MARKS, _MOST_LINE = 200_000, 1 << 14
 """Those behind so many, and longer lines, are not read."""
 _MOST_NAME = 200
+_FILTER = "--gtest_filter="
+_NAME = re.compile(r"[\w/]+\.[\w/]+", re.ASCII)
+"""Without what makes a filter match several: ``*``, ``?``, ``:`` and ``-`` (GoogleTest, Advanced Topics, Running a Subset of the Tests)."""
 _DOUBT_NS, _DOUBT_PPM = 10_000, 1
 """How far a time can be wrong: of one sample, and by a rate that changes between the two."""
 _LEAST_APART_NS = 1_000_000
@@ -46,13 +52,24 @@ class _Marks(NamedTuple):
     texts: list[str]
 
 
-def attach(directory: Path, findings: tuple[Finding, ...], processes: Iterable[ProcessAnalysis]) -> tuple[Finding, ...]:
-    """The findings, each with what its process was doing, as far as marks tell."""
-    marks = _marks(directory) if findings else {}
-    if not marks:
+def attach(
+    directory: Path, findings: tuple[Finding, ...], processes: Iterable[ProcessAnalysis], meta: Meta
+) -> tuple[Finding, ...]:
+    """The findings, each with what its process was doing, as far as marks or the command line tell."""
+    if not findings:
         return findings
+    marks, alone = _marks(directory), _only_test(meta.argv)
     clocks = {process.recording.pid: process.recording.clock.samples for process in processes}
-    return tuple(replace(each, during=_during(each, marks, clocks)) for each in findings)
+    told = ((each, _during(each, marks, clocks)) for each in findings)
+    return tuple(
+        replace(each, during=during or (alone if each.site.process == meta.pid else "")) for each, during in told
+    )
+
+
+def _only_test(argv: Sequence[str]) -> str:
+    """The test of GoogleTest that a command line chooses, if it is one by its full name."""
+    filters = [word.removeprefix(_FILTER) for word in argv if word.startswith(_FILTER)]
+    return f"the test {_cut(filters[-1])} (--gtest_filter)" if filters and _NAME.fullmatch(filters[-1]) else ""
 
 
 def _during(finding: Finding, marks: Mapping[int, _Marks], clocks: Mapping[int, tuple[tuple[int, int], ...]]) -> str:

@@ -80,15 +80,15 @@ class Analysis:
             sorted(self._findings.all(rank_of), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
         )
 
-    def _with_logs(self, rank_of: RankOf) -> tuple[Finding, ...]:
+    def _with_logs(self, meta: Meta) -> tuple[Finding, ...]:
         """In order, with what GPU core dumps have of them, what the driver and cuDNN logged about their calls, and what the
         program was doing then."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
-        dumped = core_dumps.attach(self.directory, self.findings(rank_of), processes)
+        dumped = core_dumps.attach(self.directory, self.findings(meta.rank_of), processes)
         findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
-        return marked.attach(self.directory, cudnn_log.attach(self.directory, findings, of_cudnn), processes)
+        return marked.attach(self.directory, cudnn_log.attach(self.directory, findings, of_cudnn), processes, meta)
 
     def processes(self) -> list[ProcessAnalysis]:
         """Of all recordings, by the start of the process."""
@@ -123,7 +123,7 @@ class Analysis:
             tool=Tool(version=__version__),
             program=meta.program,
             ranks=tuple(self._ranks(meta)),
-            findings=self._with_logs(meta.rank_of),
+            findings=self._with_logs(meta),
             unexplained=told(
                 (failed for process in self.processes() for failed in process.judge.unexplained.all()),
                 emulated=meta.device == "emulated",
