@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ def _magic(ipython: Any) -> Callable[[str, str], None]:
             raise UsageError(
                 "%%cuvet: this kernel is not recorded: choose the one that `cuvet jupyter install` installs"
             )
+        if _awaits(ipython, cell):
+            raise UsageError("%%cuvet: a cell that uses await outside of functions cannot run under it")
         try:
             with api.watch() as seen:
                 result = ipython.run_cell(f"{cell}\npass" if _is_quiet(cell) else cell)
@@ -33,6 +36,15 @@ def _magic(ipython: Any) -> Callable[[str, str], None]:
         _fail(result.error_before_exec or result.error_in_exec)
 
     return cuvet
+
+
+def _awaits(ipython: Any, cell: str) -> bool:
+    """Whether the cell needs an event loop of its own, while that of the kernel runs."""
+    try:
+        asyncio.get_running_loop()
+        return bool(ipython.should_run_async(cell, transformed_cell=ipython.transform_cell(cell)))
+    except (RuntimeError, SyntaxError):  # there is no loop; the cell is no Python, which it says when it runs
+        return False
 
 
 def _is_quiet(cell: str) -> bool:

@@ -149,6 +149,17 @@ def test_a_cell_under_the_magic_fails_as_it_does_without(kernel: Kernel) -> None
     assert any("error[CV202]" in each["content"].get("text", "") for each in shown)
 
 
+def test_a_cell_that_awaits_is_refused_in_one_line(kernel: Kernel) -> None:
+    kernel.run("%load_ext cuvet\nimport asyncio")
+    shown = kernel.client.execute_interactive("%%cuvet\nawait asyncio.sleep(0)", timeout=HANGS_S, allow_stdin=False)
+    assert (shown["content"]["ename"], shown["content"]["evalue"]) == (
+        "UsageError",
+        "%%cuvet: a cell that uses await outside of functions cannot run under it",
+    )
+    inside = "%%cuvet\nasync def wait():\n    await asyncio.sleep(0)"
+    assert kernel.run(inside) == ("ok", "cuvet: nothing was found in this cell\n")
+
+
 def test_a_value_is_shown_as_it_is_without_the_magic(kernel: Kernel) -> None:
     shown = []
 
