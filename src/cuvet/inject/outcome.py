@@ -42,8 +42,8 @@ SEVERITY: dict[Verdict, Severity] = {
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first of what it wrote; ``digest``: of
-    all of it. ``cpu_s``: of the program and its emulated device."""
+    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first of what it wrote.
+    ``cpu_s``: of the program and its emulated device."""
 
     pid: int = 0
     exit_code: int | None = None
@@ -53,7 +53,6 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     stdout: str = ""
     stderr: str = ""
-    digest: str = ""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):

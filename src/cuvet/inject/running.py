@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 from cuvet.device.__main__ import main as serve
@@ -139,16 +138,12 @@ def _serve(path: Path, key: str, start: Start, sockets: Sequence[int]) -> None:
 
 @dataclass
 class _Said:
-    """What came from one descriptor: how much, the first of it, and what all of it was."""
+    """The first of what came from one descriptor."""
 
     kept: bytearray = field(default_factory=bytearray)
-    count: int = 0
-    digest: blake2b = field(default_factory=lambda: blake2b(digest_size=16))
 
     def add(self, data: bytes) -> None:
         self.kept += data[: MOST_KEPT - len(self.kept)]
-        self.count += len(data)
-        self.digest.update(data)
 
 
 def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limits) -> Ending:
@@ -186,7 +181,6 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
         cpu_s=watch.cpu_s,
         stdout=out.kept.decode("utf-8", "replace"),
         stderr=err.kept.decode("utf-8", "replace"),
-        digest=out.digest.hexdigest() + err.digest.hexdigest(),
     )
 
 

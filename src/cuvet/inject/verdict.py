@@ -26,6 +26,7 @@ _NOTICED = re.compile(
     r"traceback|terminate",
     re.IGNORECASE,
 )
+_TEST_FAILED = re.compile(r"^(=+ (FAILURES|ERRORS) =+|(FAILED|ERROR) \S+)", re.MULTILINE)
 _LAUNCH = re.compile(r"\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -76,7 +77,7 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
     injection = _injection(usual, seen)
     if injection is None:
         return Judged("not-reached", ("no call of this place was made in this run",))
-    output = tuple(_new_lines(usual, seen))
+    output = tuple(_new_lines(usual, seen, stable))
     if later:
         told = next((each for each in injection.after if each.failed), None)
         if told is None:
@@ -171,7 +172,9 @@ def _left_sentence(left: Left, count: int) -> str:
 
 
 def _is_uncaught(seen: Observed) -> bool:
-    return "Traceback (most recent call last):" in seen.ending.stderr and seen.ending.exit_code == 1
+    """By Python, or by a test, whose frames pytest keeps."""
+    said = "Traceback (most recent call last):" in seen.ending.stderr or bool(_TEST_FAILED.search(seen.ending.stdout))
+    return said and seen.ending.exit_code == 1
 
 
 def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Sequence[str]) -> Judged | None:
@@ -265,10 +268,8 @@ def _dropped(
     if any(_NOTICED.search(line) for line in output) or list(_named(output)):
         return None
     missing = stable - set(_lines(seen))
-    without_numbers = Counter(_DIGITS.sub("#", line) for line in output) - Counter(
-        _DIGITS.sub("#", line) for line in missing
-    )
-    if without_numbers:  # it says something else in words
+    words = Counter(map(without_numbers, output)) - Counter(map(without_numbers, missing))
+    if words:  # it says something else in words
         return None
     wrong = ("its results differ", *output[:2]) if output else ()
     how = f"it made the same {counted(len(injection.after), 'call')} as without the fault and ended with exit code {seen.ending.exit_code}"
@@ -293,14 +294,23 @@ def _lines(seen: Observed) -> list[str]:
     return [*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines()]
 
 
-def _new_lines(usual: Observed, seen: Observed) -> Iterator[str]:
-    """That are not written without a fault, those of stderr first."""
+def _new_lines(usual: Observed, seen: Observed, stable: frozenset[str]) -> Iterator[str]:
+    """That are not written without a fault, those of stderr first. Lines that differ from run to run, by their numbers, are not new."""
     known = Counter(_lines(usual))
+    varying = Counter(without_numbers(line) for line in known.elements() if line not in stable)
     for line in _lines(seen):
+        form = without_numbers(line)
         if known[line]:
             known[line] -= 1
+        elif varying[form]:
+            varying[form] -= 1
         elif line.strip() and not line.startswith("cuvet: "):
             yield line
+
+
+def without_numbers(line: str) -> str:
+    """The line as it is in every run, if only numbers in it differ."""
+    return _DIGITS.sub("#", line)
 
 
 def _at(seen: Observed, call: Made) -> str:

@@ -48,6 +48,12 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", program, SOURCE, *arguments]
 
 
+def module_of_cuvet(*arguments: str) -> list[str]:
+    """``cuvet ARGUMENTS`` of this cuvet, whatever PYTHONPATH and the working directory have."""
+    program = "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; from cuvet.cli import main; sys.exit(main())"
+    return [sys.executable, "-c", program, SOURCE, *arguments]
+
+
 class Judge:
     """Judges the recording in ``directory`` in a process of its own, which ends with this one. ``bound``: the size of the recording is
     bounded, as nobody else does it. CuvetError if that process cannot be started."""

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -43,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also warn of what a test made and left behind, if the same place did so in an earlier test",
     )
+    group.addoption(
+        "--cuvet-inject",
+        action="store_true",
+        help="instead, run the chosen tests again and again, let each of their CUDA calls fail in turn, and say what they do then "
+        "(cuvet inject)",
+    )
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)  # as older versions of pytest take it, too
@@ -50,6 +57,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     """Before output is captured and conftest files are imported."""
     options = early_config.known_args_namespace
     given = next((each for each in early_config.invocation_params.args if str(each).startswith("--cuvet-")), None)
+    if options.cuvet_inject:
+        _inject(early_config, options.cuvet_device)
     if given is not None and not options.cuvet:
         raise pytest.UsageError(f"{str(given).partition('=')[0]} does nothing without --cuvet: add that")
     if options.cuvet and not (options.collectonly or options.help or options.version):
@@ -63,6 +72,40 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     yield
 
 
+def _inject(config: pytest.Config, device: str) -> NoReturn:
+    """Become ``cuvet inject`` of the same tests."""
+    from cuvet.testing.asking import is_recorded, module_of_cuvet
+
+    argv = _without_device(_own_argv(config, "--cuvet-inject"))
+    argv.remove("--cuvet-inject")
+    if any(each.startswith("--cuvet") for each in argv) or is_recorded():
+        raise pytest.UsageError(
+            "--cuvet-inject starts pytest itself: use it with no other option of cuvet but --cuvet-device, and without cuvet run"
+        )
+    command = module_of_cuvet("inject", "--device", device, "--", *argv, "-p", "no:cacheprovider")
+    sys.stdout.flush()
+    os.execv(command[0], command)
+
+
+def _without_device(argv: list[str]) -> list[str]:
+    option = "--cuvet-device"
+    before = ["", *argv]
+    return [
+        each for each, last in zip(argv, before, strict=False) if last != option and each.partition("=")[0] != option
+    ]
+
+
+def _own_argv(config: pytest.Config, option: str) -> list[str]:
+    """The command that started this pytest. UsageError if a program called it."""
+    given = config.invocation_params
+    if list(given.args) != sys.argv[1:] or given.plugins:
+        raise pytest.UsageError(
+            f"{option}: pytest was called by a program with arguments of its own, and cannot be started again under cuvet: "
+            f"use python -m pytest {option}, or start that program with cuvet run -- python PROGRAM"
+        )
+    return [sys.executable, *sys.orig_argv[1:]]
+
+
 def _restart(config: pytest.Config, options: list[str]) -> None:
     """With these options of ``cuvet run``. Does not return, if the calls of this process are not recorded yet."""
     from cuvet.launch.environment import SAVED
@@ -72,13 +115,7 @@ def _restart(config: pytest.Config, options: list[str]) -> None:
     of_shell = SAVED in os.environ  # with all else that the shell started
     if (is_recorded() and not of_shell) or os.environ.get(OWN_RECORDING):  # once is enough, also if it had no effect
         return
-    given = config.invocation_params
-    if list(given.args) != sys.argv[1:] or given.plugins:
-        raise pytest.UsageError(
-            "--cuvet: pytest was called by a program with arguments of its own, and cannot be started again under cuvet: "
-            "use python -m pytest --cuvet, or start that program with cuvet run -- python PROGRAM"
-        )
-    restart(options, [sys.executable, *sys.orig_argv[1:]])
+    restart(options, _own_argv(config, "--cuvet"))
 
 
 def _record_apart(worker: str) -> None:
