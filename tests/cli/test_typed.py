@@ -48,6 +48,8 @@ NOT_RUN = {
     "pytest --cuvet --cuvet-device emulated": "tests/testing/test_example.py compares what it prints",
     "cuvet lsp": "serves an editor: tests/editor/test_server.py",
     "cuvet jupyter install*": "installs a kernel: tests/launch/test_jupyter.py",
+    "cuvet inject *": "runs a program many times: tests/inject/test_inject.py",
+    "cuvet check --injected *": "needs what that writes: tests/source/tool/test_injected.py",
     "cuvet inspect *": "needs device code: tests/image/test_inspect.py",
     "cuvet live": "needs a program that runs: tests/launch/test_live.py",
     "cuvet ps": "needs a program that runs: tests/launch/test_ps.py",
