@@ -294,12 +294,11 @@ class Campaign:
         )
 
     def _severity(self, key: Key, trial: Trial) -> Severity | None:
-        """That the program goes on where something could not be freed, or a question was not answered, is only worth a note."""
+        """That the program goes on where something could not be freed, or a question was not answered, may be meant."""
         if trial.verdict == "ignored":
             entry_point, api = self._entry_point(key), self.usual.stacks[key].api
-            minor = entry_point.does(*ENDS, Verb.RELEASES) or trial.fault.status in answers(api) | answers(
-                entry_point.name
-            )
+            asks = trial.fault.status in answers(api) | answers(entry_point.name)
+            minor = trial.minor or asks or entry_point.does(*ENDS, Verb.RELEASES)
             return "note" if minor else SEVERITY["ignored"]
         return SEVERITY.get(trial.verdict)
 
@@ -327,6 +326,7 @@ class Campaign:
             at=at,
             because=judged.because,
             output=judged.output,
+            minor=judged.minor,
             recording=str(directory) if kept else "",
             command=self._command(job),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -23,15 +24,18 @@ from cuvet.catalog.roles import ENDS
 from cuvet.findings import Frame
 from cuvet.inject.outcome import Ending, Place
 from cuvet.meta import read_meta
-from cuvet.recording import Recording
+from cuvet.recording import Recording, layout
 from cuvet.recording.generated_code import GeneratedCode, Run
 from cuvet.recording.layout import PENDING, CallFlag
 from cuvet.recording.ordering import EntryPoints
+from cuvet.recording.reader import Batch
 from cuvet.recording.sites import Sites
 from cuvet.rules.left import left
 
 MOST_CALLS = 200_000
 """Of a process: later ones are not compared."""
+_COLUMNS = ["entered", "returned", "thread", "entry_point", "status", "stack", "flags"]
+_FIXED = layout.CALL.itemsize // 8
 _ACTS = (Verb.BLOCKS, Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES, Verb.RECORDS, Verb.QUERIES)
 
 
@@ -47,13 +51,15 @@ class Key(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A call that the program made. ``ends``: the kinds of the objects that it ends."""
+    """A call that the program made. ``ends``: the kinds of the objects that it ends. ``stream``: the handle of the stream that it names, -1
+    if it names none."""
 
     key: Key
     api: str
     status: int | None
     injected: bool
     ends: tuple[str, ...]
+    stream: int = -1
 
     @property
     def failed(self) -> bool:
@@ -64,11 +70,13 @@ class _Row(NamedTuple):
     """Of a record of a call."""
 
     entered: int
+    returned: int
     thread: int
     entry_point: int
     status: int
     stack: int
     flags: int
+    stream: int
 
 
 class Left(NamedTuple):
@@ -107,6 +115,8 @@ class Observed:
     left: Counter[Left] = field(default_factory=Counter)
     said: tuple[Said, ...] = ()
     ended_in: bool | None = None
+    died_at: str = ""
+    """``file:line`` of the instruction that raised the signal of which it died."""
     stands: tuple[str, ...] = ()
     """Of a run that hangs: where its threads are."""
     lost: bool = False
@@ -142,14 +152,21 @@ def observe(directory: Path, ending: Ending) -> Observed:
 def line_of(frames: Sequence[Frame]) -> str:
     """``file:line`` of the innermost that is known, or nothing."""
     known = next((each for each in frames if each.file and each.line), None)
-    return f"{known.file}:{known.line}" if known else ""
+    return f"{shortened(known.file or '')}:{known.line}" if known else ""
+
+
+def shortened(path: str) -> str:
+    """From the current directory on, if it is below that."""
+    below = os.path.relpath(path)
+    return path if below.startswith(os.pardir) else below
 
 
 def _add_calls(seen: Observed, path: Path, run: Run) -> None:
     """All of its calls, also those that no rule needs to see, as far as they have a stack."""
     recording = Recording(path)
-    rows = _rows(recording)
+    batches = list(recording.poll())
     known = EntryPoints(recording)
+    rows = _without_inner(_rows(batches, known), known)
     sites = Sites(recording, recording.executable, GeneratedCode(recording, run))
     apis = {stack: sites.api(stack) or "" for stack in {row.stack for row in rows}}
     for number in {row.entry_point for row in rows}:
@@ -168,20 +185,42 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
         if key not in seen.stacks:
             seen.stacks[key] = Stack(api, sites.of_stack(row.stack)[1])
         status = None if row.status == PENDING else row.status
-        threads[row.thread].append(Made(key, api, status, bool(row.flags & CallFlag.INJECTED), _ended(entry_point)))
+        injected = bool(row.flags & CallFlag.INJECTED)
+        threads[row.thread].append(Made(key, api, status, injected, _ended(entry_point), row.stream))
     seen.threads += threads.values()
+    for fault in recording.faults:
+        if fault.signal == seen.ending.signal:
+            seen.died_at = line_of(sites.of_fault(fault))
     for exited in recording.exits:
         frames = sites.of_stack(exited.stack)[1]
         seen.ended_in = any(not _is_of_start(frame) for frame in frames)
 
 
-def _rows(recording: Recording) -> list[_Row]:
+def _rows(batches: Sequence[Batch], known: EntryPoints) -> list[_Row]:
     """The first calls, in the order in which they entered."""
-    batches = [batch.calls[list(_Row._fields)] for batch in recording.poll()]
-    if not batches:
-        return []
-    rows = np.concatenate(batches)
-    return [_Row(*row) for row in rows[np.argsort(rows["entered"], kind="stable")][:MOST_CALLS].tolist()]
+    rows: list[tuple[int, ...]] = []
+    for batch in batches:
+        calls = batch.calls
+        position = known.stream[known.numbers(calls["entry_point"])]
+        on = np.flatnonzero((position >= 0) & (position < calls["arguments"]))
+        stream = np.full(len(calls), -1, np.int64)
+        stream[on] = batch.words(on, _FIXED + position[on]).astype(np.int64)
+        rows += [(*row, word) for row, word in zip(calls[_COLUMNS].tolist(), stream.tolist(), strict=True)]
+    return [_Row(*row) for row in sorted(rows)[:MOST_CALLS]]
+
+
+def _without_inner(rows: Sequence[_Row], known: EntryPoints) -> list[_Row]:
+    """Without the calls that a library made inside of its own: those fail at the library's functions."""
+    until: defaultdict[int, int] = defaultdict(int)
+    kept = []
+    for row in rows:
+        entry_point = known[row.entry_point]
+        if row.entered < until[row.thread]:
+            continue
+        if entry_point is not None and entry_point.api in LIBRARIES:
+            until[row.thread] = row.returned
+        kept.append(row)
+    return kept
 
 
 def _is_of_start(frame: Frame) -> bool:

@@ -88,6 +88,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
     """Lines that it wrote and does not write without the fault."""
+    minor: bool = False
+    """The program may mean to do so: it took the default stream in place of one that was not made."""
     recording: str = ""
     command: str = ""
 

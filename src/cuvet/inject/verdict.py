@@ -27,9 +27,14 @@ _NOTICED = re.compile(
     re.IGNORECASE,
 )
 _TEST_FAILED = re.compile(r"^(=+ (FAILURES|ERRORS) =+|(FAILED|ERROR) \S+)", re.MULTILINE)
+_UNMEANT = re.compile(
+    r"terminate called|libc\+\+abi: terminating|free\(\): |malloc\(\): |malloc_consolidate\(\): |realloc\(\): |munmap_chunk\(\): |"
+    r"double free or corruption|corrupted |\*\*\* stack smashing|Fatal Python error"
+)
+"""What runtimes write before they abort: the program did not mean to."""
 _LAUNCH = re.compile(r"\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
-_DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_DIGITS = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?\b(?:inf|nan)\b", re.IGNORECASE)
 _CHECK_LINES = 3
 """A check may stand so many lines below its call."""
 _MOST_LINES = 8
@@ -41,12 +46,13 @@ _OF_LOSS = ("error-sticky", "launch-fault", "memory-exhausted")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``at``: the place that is to blame, if not the one of the fault."""
+    """``at``: the place that is to blame, if not the one of the fault. ``minor``: it may be meant."""
 
     verdict: Verdict
     because: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
     at: Key | None = None
+    minor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
         or (None if sticky else _leaked(usual, seen, injection))
         or (None if sticky else _blamed(usual, seen, injection, output))
         or _dropped(usual, seen, injection, output, stable)
-        or _handled(seen, injection)
+        or _handled(usual, seen, injection)
     )
     return replace(judged, output=output[:_MOST_LINES], at=injection.call.key if later else None)
 
@@ -115,12 +121,15 @@ def _ended(seen: Observed, output: Sequence[str], injection: Injection | None = 
         return None
     name = signal_name(ending.signal)
     said = any(_NOTICED.search(line) for line in output)
-    if ending.signal == signals.SIGABRT and said:
+    unmeant = next((line for line in output if _UNMEANT.match(line)), None)
+    if ending.signal == signals.SIGABRT and said and unmeant is None:
         return None
+    why = (unmeant,) if unmeant is not None else ()
     last = injection.after[-1] if injection is not None and injection.after else None
     where = _at(seen, last) if last is not None else ""
     after = f" after {last.api}{where}" if last is not None and not last.injected else ""
-    return Judged("crash", (f"it died of {name}{after}",))
+    at = f" at {seen.died_at}" if seen.died_at else ""
+    return Judged("crash", (f"it died of {name}{at}{after}", *why))
 
 
 def _misused(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
@@ -263,7 +272,10 @@ def _dropped(
     usual: Observed, seen: Observed, injection: Injection, output: Sequence[str], stable: frozenset[str]
 ) -> Judged | None:
     """Whether the program went on as if nothing had happened."""
-    if injection.deviates or seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None:
+    without_stream = _on_default_stream(injection)
+    if injection.deviates and not without_stream:
+        return None
+    if seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None:
         return None
     if any(_NOTICED.search(line) for line in output) or list(_named(output)):
         return None
@@ -272,18 +284,35 @@ def _dropped(
     if words:  # it says something else in words
         return None
     wrong = ("its results differ", *output[:2]) if output else ()
-    how = f"it made the same {counted(len(injection.after), 'call')} as without the fault and ended with exit code {seen.ending.exit_code}"
-    return Judged("ignored", (how, *wrong))
+    after = f"it made the {counted(len(injection.after), 'call')} that follow as without the fault"
+    after = after if injection.after else "no call follows"
+    after = "it went on with the default stream" if without_stream else after
+    how = f"{after}; exit code {seen.ending.exit_code}"
+    return Judged("ignored", (how, *wrong), minor=without_stream)
 
 
-def _handled(seen: Observed, injection: Injection) -> Judged:
+def _on_default_stream(injection: Injection) -> bool:
+    """Whether all that it does otherwise is to use the default stream where it used the stream that was not made, and not to end that."""
+    at, replaced = 0, False
+    for usual in injection.usual:
+        if at < len(injection.after) and injection.after[at].key == usual.key:
+            replaced |= injection.after[at].stream == 0 and usual.stream > 0
+            at += 1
+        elif "stream" not in usual.ends:
+            return False
+    return replaced and at == len(injection.after)
+
+
+def _handled(usual: Observed, seen: Observed, injection: Injection) -> Judged:
     ending = seen.ending
+    if ending.exit_code == usual.ending.exit_code:
+        how = "it took another way" if injection.deviates else "it said so"
+        return Judged("handled", (f"{how} and ended with exit code {ending.exit_code}",))
     if ending.signal is not None:
         return Judged("handled", (f"it reported the failure and ended by {signal_name(ending.signal)}",))
     if ending.exit_code:
         return Judged("handled", (f"it reported the failure and ended with exit code {ending.exit_code}",))
-    how = "it took another way" if injection.deviates else "it said so"
-    return Judged("handled", (f"{how} and ended with exit code 0",))
+    return Judged("handled", ("it ended with exit code 0",))
 
 
 def _reported(usual: Observed, seen: Observed, output: Sequence[str]) -> bool:

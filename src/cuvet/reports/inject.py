@@ -23,7 +23,7 @@ MEANINGS: dict[Verdict, str] = {
     "hang": "the program did not end any more",
     "double-destroy": "the way out of the error ends an object twice",
     "use-after-destroy": "the way out of the error uses what it has ended",
-    "use-of-unmade": "the program goes on with an object that was not made",
+    "use-of-unmade": "the program goes on with what was not made",
     "leak": "the program goes on or returns, and leaves objects behind",
     "wrong-blame": "the first message names another call",
     "ignored": "the program goes on as if nothing had happened",
@@ -33,6 +33,7 @@ MEANINGS: dict[Verdict, str] = {
 }
 _WHICH = {(1, 0): "from the first call on", (1, 1): "the first call only"}
 _MOST_TRIALS = 3
+_MOST_CALLERS = 2
 
 
 def document(found: InjectReport, *, listed: bool = False, verbose: bool = False) -> Document:
@@ -66,8 +67,8 @@ def _finding(tried: Tried) -> Finding | None:
     if level is None:
         return None
     return Finding(
-        rule=f"inject-{tried.verdict}",
-        name=f"inject-{tried.verdict}",
+        rule="inject",
+        name=tried.verdict,
         severity=level,
         message=f"{place.api}: {MEANINGS[tried.verdict]} ({_fault(trial.fault)})",
         api=place.api,
@@ -138,7 +139,9 @@ def _fault(fault: Injected) -> str:
 def where(place: Place) -> str:
     """The place in the program's own code."""
     frames = located(Site(api=place.api, call=0, process=0, thread=0, time_ns=0, frames=place.frames))
-    return printable(place_of(frames)) if frames else "a place without lines"
+    callers = [place_of([frame]) for frame in frames[1 : 1 + _MOST_CALLERS]]
+    called = f", called from {' from '.join(callers)}" if callers else ""
+    return f"{place_of(frames)}{called}" if frames else "a place without lines"
 
 
 def _notes(found: InjectReport) -> Iterator[str]:
