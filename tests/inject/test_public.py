@@ -17,7 +17,6 @@ LAST_ERROR = "the program learns of the error from cudaGetLastError, after calls
 NOT_FOUND = {
     "llama_7376": LAST_ERROR,
     "matx_1241": LAST_ERROR,
-    "nccl_726": "the C library aborts because of a second free(), after the program has reported the failure",
 }
 """Why."""
 
