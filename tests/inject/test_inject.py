@@ -120,5 +120,9 @@ def test_other_formats_have_the_places_as_findings(inject: Inject, program: Prog
     failure = case.find("failure")
     assert failure is not None
     assert (case.get("classname"), failure.get("type")) == ("cuvet.inject.cudaStreamCreate", "use-of-unmade")
+    page = inject("--format", "html", "--at", "cudaStreamCreate", "--", program("drops"))
+    assert "0 of 1 failure site" in page.stdout
+    assert "default-src &#x27;none&#x27;" in page.stdout
+    assert '<span class="tag error">use-of-unmade</span></td><td>cudaStreamCreate</td>' in page.stdout
     passes = inject("--format", "junit", "--quick", "--", program("handles"))
     assert {len(case) for case in ElementTree.fromstring(passes.stdout).iter("testcase")} == {0}

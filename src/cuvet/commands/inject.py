@@ -28,6 +28,7 @@ EPILOG = """examples:
   cuvet inject --budget 300 --trace DIR -- ./program      stop after five minutes; then go on:
   cuvet inject --resume DIR -- ./program
   cuvet inject --format junit --output inject.xml -- ./program
+  cuvet inject --format html --output inject.html -- ./program
 
 Every place is a CUDA call and the stack from which it is made. The program is run twice without a fault, then once or more for each place;
 it must end by itself, and should do the same each time. What it reads and writes, it reads and writes in every run.
@@ -139,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(report, int):
             return report
         document = inject.document(report, listed=args.list, verbose=args.verbose)
-        if args.format not in ("terminal", "json", "junit"):
+        if args.format not in ("terminal", "json", "junit", "html"):
             document = document._replace(content=inject.as_report(report))
         reports.write(document, args)
         return _exit_code(args.fail_on, report)

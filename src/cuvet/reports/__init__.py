@@ -23,6 +23,7 @@ FORMATS = {
     "concise": ("run", "inject", "analyze", "check"),
     "github": ("run", "inject", "analyze", "check"),
     "junit": ("run", "inject", "analyze"),
+    "html": ("inject",),
     "markdown": ("run", "inject", "analyze"),
 }
 """Each format with the commands that have it: a module of that name in ``reports/formats``."""

@@ -14,7 +14,7 @@ from cuvet.findings import Finding, Report, Site
 from cuvet.inject.outcome import VERDICTS, Injected, InjectReport, Place, Trial, Tried, Verdict
 from cuvet.printable import printable
 from cuvet.reports import Document
-from cuvet.reports.terminal import STYLES, console, line, located, place_of
+from cuvet.reports.terminal import INJECTED, STYLES, console, line, located, place_of
 from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("inject.schema.json")
@@ -67,7 +67,7 @@ def _finding(tried: Tried) -> Finding | None:
     if level is None:
         return None
     return Finding(
-        rule="inject",
+        rule=INJECTED,
         name=tried.verdict,
         severity=level,
         message=f"{place.api}: {MEANINGS[tried.verdict]} ({_fault(trial.fault)})",

@@ -34,6 +34,8 @@ search in a log finds them whole."""
 _MOST_CALLERS = 3
 _MOST_CONSEQUENCES = 3
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
+INJECTED = "inject"
+"""In place of a rule's code: what injected faults showed."""
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _PLACE = "blue"
 _LABELS = {
@@ -360,7 +362,8 @@ def explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -
     if finding.repeats > 1:
         where = f", in {finding.processes:,} processes" if finding.processes > 1 else ""
         yield "repeats", f"{finding.repeats - 1:,} more like this one{where}"
-    yield "more", f"cuvet explain {finding.rule}"
+    if finding.rule != INJECTED:
+        yield "more", f"cuvet explain {finding.rule}"
 
 
 def _consequence(finding: Finding) -> str:

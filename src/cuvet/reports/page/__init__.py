@@ -40,25 +40,30 @@ class Room(NamedTuple):
 
 
 USUAL = Room()
+_NOTHING = Markup()
 
 
-def page(report: Report, histories: Sequence[History], room: Room = USUAL) -> str:
-    """The page as text, of at most ``MOST_BYTES`` in UTF-8."""
-    made = _page(report, histories, room)
+def page(
+    report: Report, histories: Sequence[History], room: Room = USUAL, title: str = "", places: Markup = _NOTHING
+) -> str:
+    """The page as text, of at most ``MOST_BYTES`` in UTF-8. ``title``: in place of the counts of findings. ``places``: a section about
+    places in the program."""
+    made = _page(report, histories, room, title, places)
     while len(made.encode()) > MOST_BYTES and room != room.half():
         room = room.half()
-        made = _page(report, histories, room)
+        made = _page(report, histories, room, title, places)
     return made
 
 
-def _page(report: Report, histories: Sequence[History], room: Room) -> str:
+def _page(report: Report, histories: Sequence[History], room: Room, title: str, places: Markup) -> str:
     shown = _worst(report.findings, room.findings)
     drawn = timeline(shown, histories, room.calls, room.bins)
     of_memory, curves = memory.section(histories)
     sections = [
-        _summary(report, histories, drawn),
+        _summary(report, histories, drawn, title),
         findings.section(report, shown),
         findings.failures(report),
+        places,
         controls.timeline(drawn) if drawn.lanes else Markup(),
         objects.section(histories, room.objects),
         of_memory,
@@ -67,6 +72,7 @@ def _page(report: Report, histories: Sequence[History], room: Room) -> str:
     names = {
         "findings": "Findings",
         "failures": "Failed calls",
+        "places": "Places",
         "timeline": "Timeline",
         "objects": "Objects",
         "memory": "Memory",
@@ -103,7 +109,7 @@ def _program(report: Report) -> str:
     return shlex.join(report.program.argv) or "a program that is not known"
 
 
-def _summary(report: Report, histories: Sequence[History], drawn: Timeline) -> Markup:
+def _summary(report: Report, histories: Sequence[History], drawn: Timeline, title: str) -> Markup:
     ((totals, _),) = summary.totals(report)
     worst = next((each for each in SEVERITIES if any(finding.severity == each for finding in report.findings)), "quiet")
     rows = [("command", _program(report))]
@@ -115,7 +121,9 @@ def _summary(report: Report, histories: Sequence[History], drawn: Timeline) -> M
     rows += [("not shown", sentence) for sentence in drawn.left_out]
     rows.append(("made by", f"cuvet {report.tool.version}"))
     listed = _listed(rows, "facts")
-    return tag("section", tag("h1", totals, class_=worst), listed, *map(_machine, report.machine), id="summary")
+    return tag(
+        "section", tag("h1", title or totals, class_=worst), listed, *map(_machine, report.machine), id="summary"
+    )
 
 
 def _machine(cause: MachineCause) -> Markup:

@@ -78,7 +78,8 @@ def _site(site: Site, argument: int | None) -> Markup:
     """Where a call was made, with its source if the terminal's report may show it, and the stack."""
     frames = terminal.located(site)
     where = terminal.place_of(frames) or "no stack was recorded"
-    call = f"  thread {site.thread}, call #{site.call:,}, at {terminal.duration(site.time_ns)}"
+    time = f"  thread {site.thread}, call #{site.call:,}, at {terminal.duration(site.time_ns)}"
+    call = time if site.call else ""  # of a place, that of no run
     head = tag("p", tag("span", where, class_="where"), tag("span", call, class_="dim"), class_="site")
     source = _source(frames[0], site.api, argument) if frames else Markup()
     return tag("div", head, source, _stack(site, frames[:1]), class_="call")
