@@ -32,10 +32,13 @@ from cuvet.inject.outcome import HARMLESS, SEVERITY, VERDICTS, Injected, InjectR
 from cuvet.inject.running import Limits, Start, run
 from cuvet.inject.verdict import Judged, judge, without_numbers
 from cuvet.model.statuses import BEFORE_INIT
+from cuvet.regular import read_whole
 from cuvet.sizes import counted
 from cuvet.source.tool.changes import Changes
 
 LOG = "trials.jsonl"
+_MOST_LOG = 1 << 30
+"""Bytes."""
 _NEVER = BEFORE_INIT - {"cuInit"}
 """Calls with which the runtime and bindings find the driver's functions."""
 
@@ -270,7 +273,7 @@ class Campaign:
         """Trials of the same campaign that was broken off; a line that is cut short is of none."""
         found: dict[str, Made] = {}
         try:
-            lines = (self.directory / LOG).read_bytes().splitlines()
+            lines = read_whole(self.directory / LOG, _MOST_LOG).splitlines()
         except FileNotFoundError:
             return {}
         for line in lines:
