@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,19 @@ def test_marks_of_somebody_else_are_text(trace: Path, tmp_path: Path) -> None:
     (copy / marks.FILE).unlink()
     (copy / marks.FILE).symlink_to(trace / marks.FILE)
     assert set(doing(copy).values()) == {""}
+
+
+def test_nothing_is_said_behind_the_last_mark_that_is_read(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (trace / marks.FILE).read_text().splitlines(keepends=True)
+    assert len(lines) == 2
+    copy = tmp_path / "copy"
+    shutil.copytree(trace, copy, ignore=shutil.ignore_patterns("lib"))
+    monkeypatch.setattr(marked, "_MOST_LINES", 2)
+    assert doing(copy)["last"] == "after the mark 'epoch 2'"
+    (copy / marks.FILE).write_text("".join([*lines, lines[1]]))
+    assert (doing(copy)["after"], doing(copy)["last"]) == ("after the mark 'epoch 1\\n'", "")
 
 
 def test_a_recording_of_pytest_names_its_tests(run_pytest) -> None:

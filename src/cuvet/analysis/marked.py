@@ -7,11 +7,11 @@ said of a call that is nearer to a mark than that can tell.
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +25,8 @@ from cuvet.meta import Meta
 from cuvet.regular import open_regular
 from cuvet.testing.marks import FILE
 
-_MOST_MARKS, _MOST_LINE = 200_000, 1 << 14
-"""Those behind so many, and longer lines, are not read."""
+_MOST_LINES, _MOST_LINE, _MOST_BYTES = 200_000, 1 << 14, 64 << 20
+"""What is behind so many lines or bytes is not read, nor are longer lines."""
 _MOST_NAME = 200
 _FILTER = "--gtest_filter="
 _NAME = re.compile(r"[\w/]+\.[\w/]+", re.ASCII)
@@ -87,29 +87,37 @@ def _during(finding: Finding, marks: Mapping[int, _Marks], clocks: Mapping[int, 
 
 
 def _marks(directory: Path) -> dict[int, _Marks]:
-    """By process; empty if there is no such file, or one that cannot be read."""
+    """By process; empty if there is no such file, or one that cannot be read. Of a file that is too long, nothing is known of the time
+    behind the last line that was read."""
     try:
         with open(open_regular(directory / FILE, follow=False), "rb") as file:
             lines = _lines(file)
+            whole = not file.read(1)
     except OSError:
         return {}
     of_process: dict[int, list[_Line]] = defaultdict(list)
     for line in lines:
         of_process[line.pid].append(line)
-    return {pid: _told(of_one) for pid, of_one in of_process.items()}
+    marks = {pid: _told(of_one) for pid, of_one in of_process.items()}
+    latest = lines[-1].time_ns if lines else 0
+    for times, texts in () if whole else marks.values():
+        times.append(max(latest, times[-1]))
+        texts.append("")
+    return marks
 
 
 def _lines(file: BufferedReader) -> list[_Line]:
     """Whatever is no mark is left out."""
     decode = msgspec.json.Decoder(_Line).decode
     found: list[_Line] = []
-    left = min(os.fstat(file.fileno()).st_size, _MOST_MARKS * _MOST_LINE)
-    while len(found) < _MOST_MARKS and left > 0 and (text := file.readline(_MOST_LINE)):
+    left = _MOST_BYTES
+    for _ in range(_MOST_LINES):
+        text = file.readline(min(_MOST_LINE, left))
         left -= len(text)
-        try:
+        if not text:
+            break
+        with suppress(ValueError, RecursionError):  # of the encoding, or of JSON
             found.append(decode(text))
-        except (ValueError, RecursionError):  # of the encoding, or of JSON
-            continue
     return found
 
 
