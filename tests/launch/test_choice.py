@@ -91,7 +91,9 @@ def test_a_recording_configures_nothing(cuvet, program) -> None:
 
 def test_a_configuration_of_others_turns_nothing_else(cuvet, program, folder: Path) -> None:
     """Nor does what is meant for another command."""
-    (folder / ".cuvet.toml").write_text("[check]\nignore = ['CV201']\n[other]\nrun = 'touch started'\n")
+    (folder / ".cuvet.toml").write_text("[other]\nrun = 'touch started'\n")
+    assert cuvet("run", *REAL, "--", program("stale")).returncode == 2
+    (folder / ".cuvet.toml").write_text("[check]\nignore = ['CV201']\n")
     assert "error[CV201]" in cuvet("run", *REAL, "--", program("stale")).stderr
     for key in ("trace = '/tmp/x'", "protect = 'abort'", "output = 'x'", "program = ['touch', 'started']"):
         (folder / ".cuvet.toml").write_text(f"[run]\n{key}\n")

@@ -41,6 +41,18 @@ def repeats(sites: Iterable[tuple[Site, Site]], message: str = "same") -> list[i
     return [each.repeats for each in findings.all()]
 
 
+def test_each_finding_keeps_the_clocks_by_which_its_time_was_told() -> None:
+    findings, early, late = Findings(), ((0, 0), (1, 2)), ((0, 0), (10, 21))
+    findings.add(("a",), lambda: found("CV1", 1))
+    findings.date(early)
+    findings.add(("b",), lambda: found("CV2", 2))
+    findings.add(("a",), lambda: found("CV1", 1))
+    findings.date(late)
+    findings.add(("c",), lambda: found("CV3", 3))
+    assert [each.rule for each in findings.all()] == ["CV1", "CV2", "CV3"]
+    assert findings.samples() == [early, late, None]
+
+
 OTHER = called(50)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import cuvet
 from cuvet.analysis import analyze, marked
+from cuvet.analysis.folding import Samples
 from cuvet.testing import marks
 
 from .conftest import HANGS_S, HERE, environment_of
@@ -68,7 +69,8 @@ def finding_file(finding) -> str:
 def trace(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("marked")
     (directory / "program.py").write_text(PROGRAM)
-    command = ["-m", "cuvet", "run", "--device", "emulated", "--trace", directory / "trace", "--", sys.executable]
+    command = ["-m", "cuvet", "run", "--device", "emulated", "--trace", directory / "trace", "--format", "json"]
+    command += ["--output", directory / "report.json", "--", sys.executable]
     subprocess.run(
         [sys.executable, *command, directory / "program.py", HERE / "project"],
         env=environment_of(directory),
@@ -92,6 +94,14 @@ def test_a_finding_names_the_newest_mark_of_its_process(trace: Path) -> None:
     }
 
 
+def test_what_is_found_while_the_program_runs_is_not_put_elsewhere(trace: Path) -> None:
+    """Times are then told by clocks that were compared at fewer moments, so that there can be doubt."""
+    report = json.loads((trace.parent / "report.json").read_bytes())
+    later = {(each.rule, each.site.process, each.site.call): each.during for each in analyze([trace]).findings}
+    for each in report["findings"]:
+        assert each["during"] in ("", later[each["rule"], each["site"]["process"], each["site"]["call"]])
+
+
 def test_the_report_says_it(trace: Path) -> None:
     command = [sys.executable, "-m", "cuvet", "analyze", "-v", trace]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANGS_S)
@@ -105,16 +115,15 @@ def test_nothing_is_said_of_a_call_as_near_to_a_mark_as_clocks_differ(trace: Pat
     (finding,) = [each for each in report.findings if innermost(each) == "after"]
     samples = ((0, 5_000_000), (0, 900_000_000_000))
     time = 5_000_000 + finding.site.time_ns
-    clocks = {finding.site.process: samples}
 
-    def told(mark_ns: int) -> str:
-        return marked._during(finding, {finding.site.process: marked._Marks([mark_ns], ["so"])}, clocks)
+    def told(mark_ns: int, of: Samples | None = samples) -> str:
+        return marked._during(finding, {finding.site.process: marked._Marks([mark_ns], ["so"])}, of)
 
     assert told(time + moved_ns) == ""
     assert told(time - 2_000_000) == "so"
     assert told(time + 2_000_000) == ""
-    clocks[finding.site.process] = (samples[0], samples[0])
-    assert told(time - 2_000_000) == ""
+    assert told(time - 2_000_000, (samples[0], samples[0])) == ""
+    assert told(time - 2_000_000, None) == ""
 
 
 def test_marks_of_somebody_else_are_text(trace: Path, tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ from cuvet.findings import SEVERITIES, Finding, Frame, Site, UnexplainedFailure
 from cuvet.recording.sites import MOST_FRAMES
 from cuvet.rules.rule import Violation
 
+Samples = tuple[tuple[int, int], ...]
+"""``Clock.samples``."""
+
 _Place = tuple[Frame | int | None, ...]
 """Frames; without a stack, the thread."""
 
@@ -35,6 +38,8 @@ class Fold:
     others: dict[str, None] = field(default_factory=dict)
     """What else the rule says about the first call: of its other arguments."""
     consequences: list[Fold] = field(default_factory=list)
+    samples: Samples | None = None
+    """Those of the clocks by which the time of its call was told; None if that is not known."""
     _last: RecordedCall | None = None
 
     def count(self, call: RecordedCall | None, message: str, times: int) -> None:
@@ -72,6 +77,13 @@ class Findings:
     _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _of_line: dict[tuple[object, ...], list[tuple[tuple[_Place, ...], Fold]]] = field(default_factory=dict)
     _taken: int = 0
+    _dated: int = 0
+
+    def date(self, samples: Samples | None) -> None:
+        """Say by which samples times were told of all that was found since this was last said."""
+        for fold in self._folds[self._dated :]:
+            fold.samples = samples
+        self._dated = len(self._folds)
 
     def add(
         self,
@@ -134,6 +146,10 @@ class Findings:
 
     def all(self, rank_of: RankOf = lambda process: None) -> tuple[Finding, ...]:
         return tuple(fold.told(rank_of) for fold in self._folds)
+
+    def samples(self) -> list[Samples | None]:
+        """Of each of ``all``."""
+        return [fold.samples for fold in self._folds]
 
     def take(self) -> list[Finding]:
         """Those since it was last asked, with their repeats and consequences. What comes later is not folded with them."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from cuvet.analysis.process import ProcessAnalysis
+from cuvet.analysis.folding import Samples
 from cuvet.findings import Finding
 from cuvet.meta import Meta
 from cuvet.regular import open_regular
@@ -53,14 +53,14 @@ class _Marks(NamedTuple):
 
 
 def attach(
-    directory: Path, findings: tuple[Finding, ...], processes: Iterable[ProcessAnalysis], meta: Meta
+    directory: Path, findings: tuple[Finding, ...], samples: Sequence[Samples | None], meta: Meta
 ) -> tuple[Finding, ...]:
-    """The findings, each with what its process was doing, as far as marks or the command line tell."""
+    """The findings, each with what its process was doing, as far as marks or the command line tell. ``samples``: of the clocks, by which
+    the time of each finding was told."""
     if not findings:
         return findings
     marks, alone = _marks(directory), _only_test(meta.argv)
-    clocks = {process.recording.pid: process.recording.clock.samples for process in processes}
-    told = ((each, _during(each, marks, clocks)) for each in findings)
+    told = ((each, _during(each, marks, clock)) for each, clock in zip(findings, samples, strict=True))
     return tuple(
         replace(each, during=during or (alone if each.site.process == meta.pid else "")) for each, during in told
     )
@@ -72,9 +72,9 @@ def _only_test(argv: Sequence[str]) -> str:
     return f"the test {_cut(filters[-1])} (--gtest_filter)" if filters and _NAME.fullmatch(filters[-1]) else ""
 
 
-def _during(finding: Finding, marks: Mapping[int, _Marks], clocks: Mapping[int, tuple[tuple[int, int], ...]]) -> str:
+def _during(finding: Finding, marks: Mapping[int, _Marks], samples: Samples | None) -> str:
     times, texts = marks.get(finding.site.process, _Marks([], []))
-    (_, first), (_, newest) = clocks.get(finding.site.process, ((0, 0), (0, 0)))
+    (_, first), (_, newest) = samples or ((0, 0), (0, 0))
     apart = newest - first
     if not times or apart < _LEAST_APART_NS:
         return ""

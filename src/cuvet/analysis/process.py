@@ -121,6 +121,11 @@ class ProcessAnalysis:
             self._say(f"the recording could not be read to its end: {error}")
         self.has_ended = ended and self.calls_read == before and not self._held
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether it has read calls, with their times, that it could not judge yet."""
+        return bool(self._held)
+
     def _is_over(self) -> bool:
         """Whether the process said that it ends, and is not there any more. (One of another process namespace never seems to be there.)"""
         return bool(int(self.recording.header["end"])) and not self.recording.is_running

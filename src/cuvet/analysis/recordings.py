@@ -6,9 +6,9 @@ from pathlib import Path
 
 from cuvet import CuvetError, __version__
 from cuvet.analysis import core_dumps, cudnn_log, driver_log, marked
-from cuvet.analysis.folding import Findings
+from cuvet.analysis.folding import Findings, Samples
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.analysis.ranked import RankOf, with_ranks
+from cuvet.analysis.ranked import with_ranks
 from cuvet.analysis.unexplained import told
 from cuvet.findings import Finding, ProcessRank, Report, Tool
 from cuvet.meta import Meta
@@ -36,6 +36,8 @@ class Analysis:
         self._over_time = over_time
         self._findings = Findings(ignored)
         self._processes: dict[Path, ProcessAnalysis] = {}
+        self._first_samples: dict[Path, Samples] = {}
+        """Of the clocks of each recording, when it was first read."""
         self.unreadable: dict[Path, str] = {}
         """Recordings that cannot be read, with the reason."""
 
@@ -46,7 +48,11 @@ class Analysis:
             if running and process.has_ended:
                 continue
             death = meta.signal if meta and meta.pid == process.recording.pid else None
+            held = process.holds_back
             process.advance(running=running, death=death)
+            samples = process.recording.clock.samples
+            self._findings.date(None if held else samples)
+            self._first_samples.setdefault(process.recording.path, samples)
         return self._findings.take_fresh()
 
     def take(self) -> list[Finding]:
@@ -73,22 +79,24 @@ class Analysis:
         models = (process.model_at_fork_of(recording.pid) for process in reversed(self._processes.values()))
         return next((model for model in models if model is not None), None)
 
-    def findings(self, rank_of: RankOf = lambda process: None) -> tuple[Finding, ...]:
-        """By process and time, whether they were found while the program ran or afterwards."""
+    def findings(self, meta: Meta | None = None) -> tuple[Finding, ...]:
+        """By process and time, whether they were found while the program ran or afterwards. Without ``meta`` no ranks are known, nor what
+        the program was doing."""
         order = {process.recording.pid: index for index, process in enumerate(self.processes())}
-        return tuple(
-            sorted(self._findings.all(rank_of), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
-        )
+        found = self._findings.all(meta.rank_of) if meta is not None else self._findings.all()
+        if meta is not None:
+            found = marked.attach(self.directory, found, self._findings.samples(), meta)
+        return tuple(sorted(found, key=lambda each: (order.get(each.site.process, -1), each.site.time_ns)))
 
     def _with_logs(self, meta: Meta) -> tuple[Finding, ...]:
         """In order, with what GPU core dumps have of them, what the driver and cuDNN logged about their calls, and what the
         program was doing then."""
         processes = self.processes()
         failures = (each for process in processes for each in process.judge.failures)
-        dumped = core_dumps.attach(self.directory, self.findings(meta.rank_of), processes)
+        dumped = core_dumps.attach(self.directory, self.findings(meta), processes)
         findings = driver_log.attach(self.directory, dumped, failures)
         of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
-        return marked.attach(self.directory, cudnn_log.attach(self.directory, findings, of_cudnn), processes, meta)
+        return cudnn_log.attach(self.directory, findings, of_cudnn)
 
     def processes(self) -> list[ProcessAnalysis]:
         """Of all recordings, by the start of the process."""
@@ -117,6 +125,10 @@ class Analysis:
         not_checked = dict.fromkeys([*meta.notes, *self.unreadable.values()])
         for process in self.processes():
             process.finish(leaks=leaks)
+            samples = (
+                process.recording.clock.samples
+            )  # by which calls that were judged while the program ran have no times
+            self._findings.date(samples if samples == self._first_samples.get(process.recording.path) else None)
             stats += process.stats
             not_checked |= process.not_checked
         report = Report(
