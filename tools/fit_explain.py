@@ -26,7 +26,7 @@ from cuvet.knowledge.terms import terms_of
 from measure_explain import plain, question, repository, rows, shown_by, without
 
 FILE = Path(__file__).parents[1] / "src/cuvet/knowledge/generated/cases.json"
-LEARNED = ("learn", "try", "fresh", "extra", "further", "wider")
+LEARNED = ("learn", "try", "fresh", "extra", "further", "wider", "broader")
 TRIED = {
     "call": (20, 30, 40),
     "says": (60, 80, 110, 140),

@@ -133,6 +133,11 @@ def test_too_little_is_not_known_and_checks_tell(capsys: pytest.CaptureFixture[s
     assert not found.known and not found.causes and found.checks
 
 
+def test_less_is_enough_where_the_same_line_tells_of_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(capsys, "Error: the triton engine cache is not compatible with the gpu").known
+    assert main(["explain", "the triton engine cache of the gpu\nerror: it rains\n"]) == 2
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -166,6 +171,15 @@ def test_too_little_is_not_known_and_checks_tell(capsys: pytest.CaptureFixture[s
         "a.cpp:3:1: error: 'vector' does not name a type",
         "a.cpp:9:2: error: expected primary-expression before '<' token",
         'a.cpp(9): error: no suitable constructor exists to convert from "float" to "std::string"',
+        "Error(s) in loading state_dict for ResNet: size mismatch for fc.weight: torch.load(path, map_location=device)",
+        "_pickle.UnpicklingError: invalid load key, 'v'. in torch.load(f, map_location)",
+        "src/util.cpp:3: redefinition of 'max3'",
+        "/usr/bin/ld: cannot find -lpython3.8",
+        "./app: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by ./app)",
+        "modprobe: ERROR: could not insert 'wireguard': No such device",
+        "zpool: failed to set property: insufficient permissions",
+        "foo.so: undefined symbol: _ZN3foo3barEv",
+        "error: failed to push some refs: the request was rejected by the driver of the queue",
     ],
 )
 def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,6 +223,29 @@ def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixt
         ),
         ('avx512fintrin.h(9): error: identifier "__builtin_ia32_x" is undefined', "host-compiler-not-supported"),
         ('exec: "nvidia-container-runtime-hook": executable file not found in $PATH', "container-toolkit-missing"),
+        ("csrc/roi.cpp:1:21: fatal error: THC/THC.h: No such file or directory", "torch-header-removed"),
+        ('a.cu(7): error: cannot open source file "THC/THCAtomics.cuh"', "torch-header-removed"),
+        ('a.cu(9): error: identifier "THCudaCheck" is undefined', "torch-header-removed"),
+        (
+            'a.cu(35): error: function "atomicAdd(double *, double)" has already been defined',
+            "source-redefines-toolkit-function",
+        ),
+        ("tcc: error: include file 'Python.h' not found in cuda_utils.c", "python-headers-missing"),
+        ("ibv_reg_mr of the GPU buffer failed: Bad address", "peer-memory-module-missing"),
+        ("Neither nv_peer_mem, or nvidia_peermem detected", "peer-memory-module-missing"),
+        ("Using more than 32 (40) decode surfaces might cause nvdec to fail.", "nvdec-too-many-surfaces"),
+        (
+            "/lib/libc.so.6: version `GLIBC_2.34' not found (required by /.singularity.d/libs/libGLdispatch.so.0)",
+            "container-libc-older-than-driver-libraries",
+        ),
+        ("NVRM: Xid (PCI:0000:01:00): 8, pid=1234, Channel 00000010", "kernel-timed-out"),
+        ("NVRM: Xid (PCI:0000:01:00): 79, pid=1234, GPU has fallen off the bus.", "hardware-fault"),
+        ("WARNING: infoROM is corrupted at gpu 0000:01:00.0", "hardware-fault"),
+        ("libnvdla_compiler.so: cannot open shared object file", "jetson-container-of-other-l4t"),
+        ("GPU 00000000:01:00.0: No MIG devices found.", "device-mig-without-instances"),
+        ("Unable to set persistence mode for GPU 0000:01:00.0: Insufficient Permissions", "not-permitted"),
+        ("libcusparseLt.so.0: failed to map segment from shared object", "address-space-limit"),
+        ("Failed to find nvToolsExt", "toolkit-package-of-other-release"),
     ],
 )
 def test_a_sentence_that_one_cause_prints(words: str, cause: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,7 +130,7 @@ def explain_text(
     meant = errors if number is None else errors[:1]
     shown = "" if number is not None or named(text.strip()) else text
     matches = rank(meant, calls_in(text), shown, cases) if errors or (number is None and api is None) else []
-    return _explanation(text, errors, matches, everything, looked_up=not shown) if errors or matches else None
+    return _explanation(text, errors, matches, everything, shown, looked_up=not shown) if errors or matches else None
 
 
 def explain_log(
@@ -144,9 +144,9 @@ def explain_log(
     """The first error of the log and its causes, and the faults of kernels that it tells; None if there are none, no cause speaks from it,
     or too little does and nothing tells of a failure."""
     matches = rank(log.errors, log.calls, log.text, cases)
-    if not (log.errors or faults or (matches and (known(matches, ()) or log.fails))):
+    if not (log.errors or faults or (matches and (known(matches, (), log.text) or log.fails))):
         return None
-    found = _explanation(name, log.errors, matches, everything)
+    found = _explanation(name, log.errors, matches, everything, log.text)
     return msgspec.structs.replace(found, sightings=log.sightings, faults=faults)
 
 
@@ -160,10 +160,16 @@ def meaning(error: Error) -> Meaning | None:
 
 
 def _explanation(
-    asked: str, errors: Sequence[Error], matches: list[Match], everything: bool, looked_up: bool = False
+    asked: str,
+    errors: Sequence[Error],
+    matches: list[Match],
+    everything: bool,
+    text: str = "",
+    *,
+    looked_up: bool = False,
 ) -> Explanation:
     """``looked_up``: an error was asked for by its name or number, with no text around it."""
-    is_known = known(matches, errors) or bool(looked_up and errors)
+    is_known = known(matches, errors, text) or bool(looked_up and errors)
     told = matches if everything else likely(matches) if is_known else []
     return Explanation(
         tool=Tool(version=cuvet.__version__),

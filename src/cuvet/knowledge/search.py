@@ -11,8 +11,9 @@ The score of a cause is a sum (``Weights``):
   ``foreign_case`` if it is none that the cause leads to.
 
 What speaks against a cause (``Signs``) takes it out, whatever speaks for it. A cause for which only a function speaks counts only if no
-error was seen: most functions are named with errors that have other causes. Without an error, the first cause must score ``LEAST``: below
-that, the text is not known; nor is it if it shows a signal and nothing else. ``tools/fit_explain.py`` shows how the weights were chosen.
+error was seen: most functions are named with errors that have other causes. Without an error, the first cause must score ``LEAST``, or
+``LEAST_OF_FAILURE`` if a line that tells of a failure has its signs: below that, the text is not known. Nor is it if it shows a signal and
+nothing else. ``tools/fit_explain.py`` shows how the weights were chosen.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 LATER = 0.5
 LEAST = 44
+LEAST_OF_FAILURE = 26
 MOST_WORDS = 3
 MOST_CAUSES = 3
 MUCH_LESS = 5
@@ -51,6 +53,11 @@ _REPORTING = frozenset(
 
 _OF_SIGNAL = re.compile(r"\W*(SIG[A-Z]+|seg(mentation )?fault|bus error|access violation|core dumped)\W*", re.I)
 """Signs that say no more than that a process died of a signal."""
+_FAILURE = re.compile(
+    r"error|fail|fatal|exception|abort|cannot|can't|could(n't| not)|unable|not (found|supported|available|compatible|installed|detected)"
+    r"|no such|missing|mismatch|invalid|undefined|unsupported|unresolved|unknown|denied|insufficient|killed|too old",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ def ordered(found: Iterable[Match]) -> list[Match]:
     )
 
 
-def known(matches: Sequence[Match], errors: Sequence[Error]) -> bool:
+def known(matches: Sequence[Match], errors: Sequence[Error], text: str = "") -> bool:
     """Whether the text is known: it has an error, or enough speaks for the first cause. That a process died of a signal says nothing by
     itself: more than the signal has to speak for the cause."""
     if _of_cuda(errors):
@@ -147,7 +154,17 @@ def known(matches: Sequence[Match], errors: Sequence[Error]) -> bool:
     if not matches:
         return False
     beyond = any(not _OF_SIGNAL.fullmatch(sign) for sign in matches[0].signs)
-    return beyond if errors else matches[0].score >= LEAST
+    if errors:
+        return beyond
+    return matches[0].score >= (LEAST_OF_FAILURE if _fails(text.lower(), matches[0].signs) else LEAST)
+
+
+def _fails(lower: str, signs: Sequence[str]) -> bool:
+    """Whether a line tells of a failure and has one of the signs, if there are any."""
+    begin = [sign.partition("\n")[0] for sign in signs]
+    return any(
+        _FAILURE.search(line) and (not begin or any(sign in line for sign in begin)) for line in lower.splitlines()
+    )
 
 
 def likely(ranked: list[Match], within: int = MUCH_LESS) -> list[Match]:

@@ -27,7 +27,7 @@ _STAGES = {
 _PLATFORMS = {
     "windows": r"\b[a-z]:\\|\.(dll|exe|pyd)\b|\bwinerror\b|\bwindows\b|\bmsvc\b|visual studio|\bwddm\b|\bmsb\d{4}\b",
     "wsl": r"\bwsl2?\b|/usr/lib/wsl|microsoft-standard",
-    "jetson": r"\bjetson\b|\btegra\b|\bjetpack\b|\bl4t\b|\bxavier\b|\borin\b",
+    "jetson": r"\bjetson\b|\btegra\b|\bjetpack\b|\bl4t\b|\bxavier\b|\borin\b|libnv(dla_|buf_|bufsurf)",
     "linux": r"(?<![\w.])/(usr|home|opt|root|dev|var|lib|proc)/|\.so(\.\d+)*\b|\blinux\b|\bubuntu\b|\bdebian\b",
 }
 _OF_CUDA = re.compile(
