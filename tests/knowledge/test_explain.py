@@ -180,6 +180,12 @@ def test_less_is_enough_where_the_same_line_tells_of_a_failure(capsys: pytest.Ca
         "zpool: failed to set property: insufficient permissions",
         "foo.so: undefined symbol: _ZN3foo3barEv",
         "error: failed to push some refs: the request was rejected by the driver of the queue",
+        "ERROR: No matching distribution found for sklearn==0.0",
+        "The following packages have unmet dependencies: vlc : Depends: libqt5gui5 but it is not going to be installed",
+        "W: GPG error: http://ppa.launchpad.net/x focal InRelease: NO_PUBKEY 6A030B21BA07F4FB",
+        "rmmod: ERROR: Module wireguard is in use",
+        "ResolvePackageNotFound: openblas=0.3",
+        "TypingError: Failed in nopython mode pipeline (step: nopython frontend)",
     ],
 )
 def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,6 +252,36 @@ def test_an_everyday_message_has_no_cause(words: str, capsys: pytest.CaptureFixt
         ("Unable to set persistence mode for GPU 0000:01:00.0: Insufficient Permissions", "not-permitted"),
         ("libcusparseLt.so.0: failed to map segment from shared object", "address-space-limit"),
         ("Failed to find nvToolsExt", "toolkit-package-of-other-release"),
+        ("cuFileDriverOpen failed: 5001, nvidia-fs driver is not loaded", "gpudirect-storage-not-set-up"),
+        (
+            "InvalidIRError: compiling MethodInstance for k(::CuDeviceVector{Float32, 1}) resulted in invalid LLVM IR",
+            "kernel-not-translatable",
+        ),
+        (
+            "numba.core.errors.TypingError: Failed in cuda mode pipeline (step: nopython frontend)",
+            "kernel-not-translatable",
+        ),
+        ("both onnxruntime and onnxruntime-gpu are installed", "two-builds-of-package-installed"),
+        ("ERROR: No matching distribution found for torch==1.7.1+cu110", "package-index-lacks-wheel"),
+        (
+            "ERROR: tensorrt-8.6-cp36-none-linux_x86_64.whl is not a supported wheel on this platform.",
+            "package-index-lacks-wheel",
+        ),
+        ("LibMambaUnsatisfiableError: nothing provides __cuda needed by pytorch-2.1.0", "conda-sees-no-driver"),
+        (
+            "W: GPG error: https://developer.download.nvidia.com/compute/cuda/repos x86_64 InRelease: NO_PUBKEY A4B469963BF863CC",
+            "package-repository-key-replaced",
+        ),
+        (
+            "The following packages have unmet dependencies:\n cuda-drivers : Depends: nvidia-driver-550 (>= 550.54) but it is"
+            " not going to be installed",
+            "packages-exclude-each-other",
+        ),
+        ("rmmod: ERROR: Module nvidia_drm is in use", "driver-module-in-use"),
+        ("01:00.0 VGA: NVIDIA GA102\n\tKernel driver in use: vfio-pci\nno CUDA GPU", "gpu-bound-to-vfio"),
+        ("CUDBG_ERROR_ALL_DEVICES_WATCHDOGGED(0x18)", "debugger-cannot-take-gpu"),
+        ("The code execution cannot proceed because nvcuda.dll was not found.", "driver-not-installed"),
+        ("Failed to verify gcc version. See log at /var/log/cuda-installer.log", "host-compiler-not-supported"),
     ],
 )
 def test_a_sentence_that_one_cause_prints(words: str, cause: str, capsys: pytest.CaptureFixture[str]) -> None:
