@@ -110,3 +110,33 @@ def test_rules_fire_only_on_their_occasions() -> None:
     assert {rule.name for rule in _WITH_OCCASION} - set().union(*(each.fired for each in asked)) == {
         "stream-call-in-host-function"
     }
+
+
+class Waiting(SimulatedDriver):
+    """Notes the rules that are only about objects that have ended, and where nothing had."""
+
+    def __init__(self, example: Example) -> None:
+        super().__init__("program.py", example.devices)
+        self.too_early: set[str] = set()
+        self.fired: set[str] = set()
+
+    def _make(self, call: Call) -> dict[int, int]:
+        for violation in self.model.violations(call):
+            rule = violation.rule
+            if issubclass(rule, CallRule) and rule.only_after_end:
+                self.fired.add(rule.name)
+                if not self.model.has_ended or all(each.destroyed_by is None for each in violation.objects):
+                    self.too_early.add(rule.name)
+        return super()._make(call)
+
+
+def test_rules_about_ended_objects_say_nothing_before_one_has_ended() -> None:
+    rules = [rule for rule in model_rules() if issubclass(rule, CallRule) and rule.only_after_end and rule.in_source]
+    asked = [
+        run(Waiting(example), example)
+        for rule in rules
+        for example in runnable(invalid(rule))
+        if not needs_a_driver(rule, example)
+    ]
+    assert set().union(*(each.too_early for each in asked)) == set()
+    assert {rule.name for rule in rules} - set().union(*(each.fired for each in asked)) == set()

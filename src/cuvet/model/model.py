@@ -115,6 +115,7 @@ class Model(ModelView):
         self.not_initialised_by: tuple[Call, int] | None = None
         self.initialised_before_fork: Call | None = None
         self.shutdown_by: bool = False
+        self.has_ended: bool = False
         self.driver_version: int = 0
         self.capabilities: tuple[int, ...] = ()
         self.not_pageable: frozenset[int] = frozenset()
@@ -315,6 +316,7 @@ class Model(ModelView):
         """``call`` ended ``object``, and with it all that belongs to it."""
         if not object.alive:
             return
+        self.has_ended = True
         object.destroyed_by = call
         object.killed_by = killed_by
         if isinstance(object, Stream) and object.capture is not None and object.capture.origin is object:

@@ -16,6 +16,7 @@ GENERATIONS = 4
 REMEMBERED = 1 << 14
 """How many handles of a kind are remembered that name nothing any more; those that have done so for longest are forgotten."""
 _HANDLE_BITS = 64
+_KINDS = max(Kind) + 1
 _NO_ROWS = Rows()
 """Of all kinds that have none: most tables have a few kinds of objects."""
 
@@ -23,7 +24,7 @@ _NO_ROWS = Rows()
 class ObjectTable:
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
-        size = max(Kind) + 1
+        size = _KINDS
         self._newest: list[dict[int, Object]] = [{} for _ in range(size)]
         self._older: list[dict[int, list[Object]]] = [{} for _ in range(size)]
         self._live: list[dict[Object, int]] = [{} for _ in range(size)]

@@ -171,6 +171,7 @@ class UseAfterDestroy(LifeRule):
     """A call names an object that an earlier call destroyed, or with it the object of a kind in ``roots`` that it is of."""
 
     in_source = True
+    only_after_end = True
     verbs = USES
     roots: ClassVar[frozenset[Kind]] = frozenset()
 
@@ -184,6 +185,7 @@ class DestroyTwice(LifeRule):
     """A call destroys an object that an earlier call destroyed."""
 
     in_source = True
+    only_after_end = True
     verbs = ENDS
     fix = "remove-call"
 
@@ -201,6 +203,7 @@ class ParentGone(LifeRule):
     """
 
     in_source = True
+    only_after_end = True
     verbs = NAMES
     roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
     kills: ClassVar[frozenset[Kind]] = frozenset()

@@ -230,6 +230,8 @@ class CallRule(Rule):
     """All its violations are ``only_if_failed``: it need not be asked about calls that returned success."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
+    only_after_end: ClassVar[bool] = False
+    """It fires only about objects that a call has ended."""
     only_when: ClassVar[Callable[[Call, ModelView], bool] | None] = None
     """It fires only at calls of which this holds (``cuvet.rules.occasions``); then the model asks it about no others."""
 

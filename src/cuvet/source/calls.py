@@ -84,12 +84,29 @@ class Meaning:
 
     def words(self, given: Sequence[Value], word: Callable[[Value], int]) -> tuple[int, ...]:
         """What is passed for each parameter of ``told``, where ``word`` gives a value's word. Arguments left out are zero."""
+        words = list(self._told)
+        for index, at, is_flag in self._given:
+            if at < len(given):
+                found = word(given[at])
+                words[index] = 0 if is_flag and found >= FIRST else found
+        return tuple(words)
+
+    @cached_property
+    def _told(self) -> tuple[int, ...]:
+        """What is passed for the parameters of ``told`` for which no word is asked."""
         made = {at for at, _ in self.made}
-        words = (
-            SIZE if index in self.sizes else NOWHERE if at in made else word(given[at]) if 0 <= at < len(given) else 0
-            for index, at in enumerate(self.taken)
+        return tuple(
+            SIZE if index in self.sizes else NOWHERE if at in made else 0 for index, at in enumerate(self.taken)
         )
-        return tuple(0 if index in self.flags and found >= FIRST else found for index, found in enumerate(words))
+
+    @cached_property
+    def _given(self) -> tuple[tuple[int, int, bool], ...]:
+        """For each of the others: its index, the argument, and whether it is flags."""
+        return tuple(
+            (index, at, index in self.flags)
+            for index, (at, word) in enumerate(zip(self.taken, self._told, strict=True))
+            if at >= 0 and not word
+        )
 
     def with_argument(self, argument: int, word: int) -> tuple[int, ...]:
         """What is passed for each parameter of ``told`` where nothing but one argument is known."""

@@ -42,6 +42,7 @@ class DeviceUseAfterReset(CallRule):
 
     code = "CV120"
     in_source = True
+    only_after_end = True
     stage = Stage.HANDLE
     only_when = after_reset
     summary = "something from before a device reset is used"

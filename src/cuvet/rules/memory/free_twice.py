@@ -15,6 +15,7 @@ class MemoryFreeTwice(CallRule):
 
     code = "CV401"
     in_source = True
+    only_after_end = True
     summary = "memory is freed a second time"
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
     entry_points = ENTRY_POINTS

@@ -18,6 +18,7 @@ class MemoryUseAfterContextDestroy(CallRule):
 
     code = "CV411"
     in_source = True
+    only_after_end = True
     summary = "memory is used or freed after its context was destroyed"
     help = "free the memory before its context is destroyed"
     entry_points = ENTRY_POINTS | COPIES | SETS

@@ -16,6 +16,7 @@ class MemoryUseAfterFree(CallRule):
 
     code = "CV405"
     in_source = True
+    only_after_end = True
     summary = "a copy or set names freed memory"
     help = "free the memory after the last copy or set that names it"
     entry_points = COPIES | SETS

@@ -49,26 +49,30 @@ def interest_in(
     members: frozenset[bytes],
 ) -> tuple[bool, Interest]:
     """Whether the function calls CUDA or one of the ``wrappers``; and the names that such calls take, with the ``members`` of its class,
-    and the offsets of all words that make a statement worth looking at. A name that stands for several variables is none."""
-    text, known = source.text, spellings()
+    and the offsets of all words that make a statement worth looking at. A name that stands for several variables is none. Nothing of a
+    function that neither makes such a call nor knows a member."""
+    text = source.text
     words = [(match.start(), match.group()) for match in _WORD.finditer(text, function.start_byte, function.end_byte)]
+    there = {word for _, word in words}
+    known = there & spellings()
+    concerned = bool(known) or b"<<<" in there or not wrappers.isdisjoint(there)
+    if not concerned and not members:
+        return False, Interest(frozenset(), [])
     names = set(members)
     for at, word in words:
         if word in known:
             names.update(_handles_given(body, at, word.decode()))
         elif word in wrappers:
             names.update(_around_wrapped(text, body, at, len(word)))
-    _follow_copies(text, body, names)
+    copies: list[tuple[bytes, bytes]] = _COPY.findall(text, body.start_byte, body.end_byte)
+    _follow_copies(text, body, copies, names)
     given = ((each.name, each.type) for each in parameters)
     several = hidden(body, text, function.start_byte, given, names)
     names -= several
-    names |= _flags(text, function.start_byte, body.end_byte) | _copied_statuses(text, body.start_byte, body.end_byte)
-    sites = [
-        at
-        for at, word in words
-        if word in names or word in several or word in _LEAVES or word in wrappers or word == b"<<<" or word in known
-    ]
-    concerned = any(word in known or word == b"<<<" or word in wrappers for _, word in words)
+    names |= _flags(text, function.start_byte, body.end_byte)
+    names |= _copied_statuses(text, body.start_byte, body.end_byte, copies)
+    wanted = there & (names | several | _LEAVES | wrappers | known | {b"<<<"})
+    sites = [at for at, word in words if word in wanted]
     return concerned, Interest(frozenset(names), sites, frozenset(several))
 
 
@@ -97,13 +101,13 @@ def _names_in(node: Node) -> Iterator[bytes]:
     return (word for word in WORD.findall(node.text or b"") if word not in _NOT_NAMES)
 
 
-def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
-    """What is copied to or from one of the names, or is a view of one, is one too."""
+def _follow_copies(text: bytes, body: Node, copies: list[tuple[bytes, bytes]], names: set[bytes]) -> None:
+    """What is copied to or from one of the names, or is a view of one, is one too. ``copies``: what ``_COPY`` finds."""
     start, end = body.start_byte, body.end_byte
     pairs = [
-        (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
-        for pattern in (_COPY, _EACH)
-        for match in pattern.finditer(text, start, end)
+        (set(WORD.findall(target)), set(WORD.findall(of)) - _NOT_NAMES)
+        for found in (copies, _EACH.findall(text, start, end))
+        for target, of in found
     ]
     if text.find(b"iew", start, end) >= 0 or text.find(b"pan", start, end) >= 0:
         for match in _VIEW.finditer(text, start, end):
@@ -115,12 +119,11 @@ def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
 
 def _flags(text: bytes, start: int, end: int) -> set[bytes]:
     """Variables of the function that are set to true and false: branches ask them what was done before."""
-    declared = {match[1] for match in _BOOL.finditer(text, start, end)}
-    return declared and {match[1] for match in _SET.finditer(text, start, end)} & declared
+    declared = set(_BOOL.findall(text, start, end))
+    return declared and declared.intersection(_SET.findall(text, start, end))
 
 
-def _copied_statuses(text: bytes, start: int, end: int) -> set[bytes]:
+def _copied_statuses(text: bytes, start: int, end: int, copies: list[tuple[bytes, bytes]]) -> set[bytes]:
     """Variables that hold a status, and others that they are copied to."""
-    statuses = {match[1] for match in _STATUS.finditer(text, start, end)}
-    copies = _COPY.finditer(text, start, end) if statuses else ()
-    return {name for match in copies if match[2] in statuses for name in (match[1], match[2])}
+    statuses = set(_STATUS.findall(text, start, end))
+    return {name for copy in copies if copy[1] in statuses for name in copy}

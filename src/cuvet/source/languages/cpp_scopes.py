@@ -25,7 +25,7 @@ def hidden(body: Node, text: bytes, start: int, parameters: Iterable[tuple[str, 
     """Those of the names of which a variable that may hold an object is hidden by another one. ``parameters``: name and type of those of
     the function, which begins at ``start``."""
     end = body.end_byte
-    counted = Counter(match[1] for match in _DECLARED.finditer(text, start, end))
+    counted = Counter(_DECLARED.findall(text, start, end))
     counted.update(name for match in _BINDING.finditer(text, start, end) for name in set(WORD.findall(match[1])))
     wanted = {name for name, times in counted.items() if times > 1 and name in names}
     return _hidden(body, text, dict(parameters), wanted) if wanted else set()

@@ -261,10 +261,10 @@ class Effects:
             self.handles.escaped.update(word for value in given if (word := self.handles.known(value)) is not None)
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
-        made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
+        made = {at: self.handles.fresh() for at, _ in found.made} if found.made and not fails else {}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)
-        outputs = {index: made[at] for index, at in enumerate(found.taken) if at in made}
+        outputs = {index: made[at] for index, at in enumerate(found.taken) if at in made} if made else {}
         call = told(found.told, words, operation, here)
         self.world.observe(call, Outcome(FAILED if fails else 0, outputs))
         self._ended_context.follow(call, found)
@@ -278,7 +278,6 @@ class Effects:
     def _prepare(self, operation: Invoke, found: Meaning, fails: bool) -> None:
         """What the call ends is there; what it gets the address of is known to CUDA."""
         given = operation.arguments
-        made = [at for at, _ in found.made]
         for at, role in found.ended:
             if at < len(given):
                 word = self.handles.word(given[at])
@@ -286,7 +285,7 @@ class Effects:
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
         for at, value in enumerate(given):
-            if isinstance(value, Address) and at not in made and not found.fills(at):
+            if isinstance(value, Address) and all(at != each for each, _ in found.made) and not found.fills(at):
                 self.handles.give(value, written=not found.only_reads(at))
 
     def _made(self, target: Value, word: int, operation: Invoke, here: Here) -> None:
@@ -390,13 +389,14 @@ class Effects:
     def _other(self, operation: Invoke, here: Here) -> None:
         """It may change variables whose address it gets, or which it takes by reference; its name tells whether it keeps a handle."""
         handles = self.handles
-        if operation.name in HEAP | UNMAPS and operation.arguments:
+        name = operation.name
+        if (name in HEAP or name in UNMAPS) and operation.arguments:
             self._heap(operation, here)
-        several = len(operation.arguments) > 1 and uses_stream(operation.name)
+        several = len(operation.arguments) > 1 and uses_stream(name)
         given: set[int] = set()
         for value in operation.arguments:
             word = handles.known(value) or 0
-            takes = takes_over(operation.name) and not (works_on_stream(operation.name) and self.world.is_stream(word))
+            takes = takes_over(name) and not (works_on_stream(name) and self.world.is_stream(word))
             if several and self.world.is_dead_stream(word):
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
@@ -413,7 +413,7 @@ class Effects:
         if operation.result:
             handles.words[operation.result] = handles.fresh()
             self._lent[operation.result] = frozenset(given - {0})
-            if is_view(operation.name):
+            if is_view(name):
                 self._views.add(operation.result)
 
     def _forget_constant(self, lvalue: str) -> None:

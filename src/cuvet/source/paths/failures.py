@@ -18,6 +18,8 @@ class Statuses:
 
     def copy(self, name: str, lvalue: str) -> None:
         """The lvalue holds from now on what the other one, ``name``, holds; empty: something else than a status."""
+        if not self.origins and not self.doubtful:
+            return
         origin = self.origins.get(name)
         doubt = self.origins.get(name[:-1]) if name.endswith("?") else self.doubtful.get(name)
         for statuses, key in ((self.origins, origin), (self.doubtful, doubt)):

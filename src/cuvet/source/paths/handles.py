@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cuvet.source.program import Address, Function, Inside, Value, lvalue_of
+from cuvet.source.program import Address, Function, Value, lvalue_of
 
 FIRST = 0x1000_0000_0000_0000
 """Words from here on stand for something; smaller ones are the constants that the program writes."""
@@ -34,13 +34,13 @@ class Handles:
 
     def word(self, value: Value) -> int:
         """The word of a value; an lvalue that was never set gets one."""
-        if isinstance(value, int):
-            return value
-        if isinstance(value, Address):
-            return self.word(f"&{value.lvalue}")
-        if isinstance(value, Inside):
-            return self.word(value.lvalue) + _INSIDE
-        if value is None or "[*]" in value or value[-1:] == "?":
+        if not isinstance(value, str):
+            if isinstance(value, int):
+                return value
+            if isinstance(value, Address):
+                return self.word(f"&{value.lvalue}")
+            return self.fresh() if value is None else self.word(value.lvalue) + _INSIDE
+        if "[*]" in value or value[-1:] == "?":
             return self.fresh()
         found = self.words.get(value)
         if found is None:
@@ -51,9 +51,9 @@ class Handles:
 
     def known(self, value: Value) -> int | None:
         """The word of a constant, or of an lvalue that was set."""
-        if isinstance(value, int):
-            return value
-        return self.words.get(value) if isinstance(value, str) else None
+        if isinstance(value, str):
+            return self.words.get(value)
+        return value if isinstance(value, int) else None
 
     def held(self, lvalue: str) -> frozenset[int]:
         """What the lvalue and its parts hold."""
@@ -61,7 +61,8 @@ class Handles:
 
     def set(self, lvalue: str, word: int | None) -> None:
         """The lvalue holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""
-        self._forget(self._parts(lvalue))
+        if lvalue in self._wholes:
+            self._forget(self._parts(lvalue))
         if lvalue.endswith("[*]"):
             self._forget(self._parts(lvalue[:-3]))
         if word is None:
@@ -74,14 +75,16 @@ class Handles:
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its lvalue may be changed there."""
         names = self._within(lvalue_of(value).split("[*]")[0])
-        self.escaped.update(self.words[name] for name in names)
+        if not names:
+            return
+        self.escaped.update([self.words[name] for name in names])
         if written:
             self._forget(names)
 
     def give_parts(self, lvalue: str) -> None:
         """A struct is passed on: what its members hold is known elsewhere."""
         names = self._parts(lvalue)
-        self.escaped.update(self.words[name] for name in names)
+        self.escaped.update([self.words[name] for name in names])
         self._forget(names)
 
     def holders(self, word: int) -> Iterator[str]:
@@ -103,7 +106,10 @@ class Handles:
         self._wholes.update(_wholes_of(lvalue))
 
     def _within(self, lvalue: str) -> list[str]:
-        return [*self._parts(lvalue), *([lvalue] if lvalue in self.words else [])]
+        names = self._parts(lvalue)
+        if lvalue in self.words:
+            names.append(lvalue)
+        return names
 
     def _parts(self, lvalue: str) -> list[str]:
         if lvalue not in self._wholes:

@@ -28,9 +28,15 @@ def _rules(entry_point: EntryPoint) -> tuple[type[CallRule], ...]:
     return tuple(rule for rule in rules_that_are(CallRule) if rule.in_source and rule.applies_to(entry_point))
 
 
+@cache
+def _rules_before_ends(entry_point: EntryPoint) -> tuple[type[CallRule], ...]:
+    """Those of them that say something before any object has ended."""
+    return tuple(rule for rule in _rules(entry_point) if not rule.only_after_end)
+
+
 def judge(call: Call, model: Model) -> Iterator[Violation]:
     """Violations by the call that are about an object that was seen: what is not visible is never wrong."""
-    for rule in _rules(call.entry_point):
+    for rule in (_rules if model.has_ended else _rules_before_ends)(call.entry_point):
         for violation in rule.check(call, model):
             if not violation.objects or (rule.about_devices and _somewhere(violation, model, call)):
                 continue

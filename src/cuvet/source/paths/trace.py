@@ -1,6 +1,7 @@
 """What is on record of a path: its calls, the rules that they broke, and the objects that were left behind."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
@@ -12,8 +13,7 @@ Guards = tuple[tuple[int, int], ...]
 """Decisions (block, edge) that lead to a block, the outermost first."""
 
 
-@dataclass(slots=True, frozen=True)
-class Here:
+class Here(NamedTuple):
     """Where a path is: ``key`` names the operation, ``guards`` the branches around it, ``step`` counts the operations."""
 
     key: Key

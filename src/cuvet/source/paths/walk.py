@@ -141,7 +141,7 @@ class Path:
         """By the names in it, the decisions of #if."""
 
     def run(self) -> None:
-        at, blocks, passes = 0, self.function.blocks, self._passes
+        at, blocks, passes, operate = 0, self.function.blocks, self._passes, self.effects.operate
         while at >= 0 and self.steps < self._most_steps and passes.get(at, 0) < _MOST_PASSES:
             again = self._join(at) if self._open else None
             if again is not None:
@@ -155,7 +155,7 @@ class Path:
             self.steps += 1  # a block without operations is work too
             for index, operation in enumerate(block.operations):
                 self.steps += 1
-                self.effects.operate(operation, Here((at, index, count), block.guards, self.steps))
+                operate(operation, Here((at, index, count), block.guards, self.steps))
                 if isinstance(operation, Return):
                     return
             at = self._onward(at, count)
@@ -204,7 +204,7 @@ class Path:
         if other is not None:
             arm = self._take(other)
         elif known is not None:
-            arm = next(index for index, each in enumerate(edges) if each.truth is known)
+            arm = 0 if edges[0].truth is known else next(at for at, each in enumerate(edges) if each.truth is known)
         else:
             arm = self._preferred(at, count)
         truth = edges[arm].truth
@@ -270,8 +270,8 @@ class Path:
         if condition is None:
             return
         self._answered += not self.arms.asks_alone(taken.block, condition)
-        others = (each for each in self._answers.get(condition.text, ()) if each.condition is not condition)
-        self._note(self._answers, condition.text, (*others, taken)[-2:])
+        others = [each for each in self._answers.get(condition.text, ()) if each.condition is not condition]
+        self._note(self._answers, condition.text, (others[-1], taken) if others else (taken,))
         if condition.text.startswith(OF_BUILD):
             for name in names_in(condition.text.removeprefix(OF_BUILD)):
                 self._note(self._of_build, name, (*self._of_build.get(name, ()), taken))
@@ -282,7 +282,9 @@ class Path:
         return 1 if (count > 0 or first) and not second else 0
 
     def _remember_other_arm(self, decision: Decision, arm: int, condition: Condition | None, free: bool) -> None:
-        after = tuple(each for each in self.otherwise.values() if each.decision in self.apart)
+        if self._first is not None and (self.effects.failing or decision[1]):
+            return  # nobody asks for it
+        after = tuple([each for each in self.otherwise.values() if each.decision in self.apart])
         if free:
             self.alternatives.append(Alternative(decision, 1 - arm, frozenset(), after))
         elif condition is not None:
@@ -307,10 +309,11 @@ class Path:
                 return not condition.same
         if at in self.loops:
             return None
-        asked = (
-            each.truth for each in reversed(self._answers.get(condition.text, ())) if each.condition is not condition
-        )
-        known = next(asked, None)
+        known = None
+        for each in reversed(self._answers.get(condition.text, ())):
+            if each.condition is not condition:
+                known = each.truth
+                break
         return self._known_of_build(condition) if known is None and condition.text.startswith(OF_BUILD) else known
 
     def _known_of_build(self, condition: Condition) -> bool | None:

@@ -20,8 +20,11 @@ what ``re`` finds quickly."""
 LEXERS = {language: re.compile(pattern, re.S) for language, pattern in _PATTERNS.items()}
 """By language as in ``cuvet.source.SUFFIXES``: comments (group ``comment``) and literals."""
 _CPP = re.compile(_PATTERNS["c++"].encode(), re.S)
-_VISIBLE = re.compile(rb"[^\r\n]")
+_SPACES = bytes(each if each in b"\r\n" else ord(" ") for each in range(256))
+"""A table: what ends a line stays."""
 _BRACE = re.compile(rb"[{}]")
+_SLASH = ord("/")
+"""Comments begin with it, and no literal does."""
 
 
 def cpp_code(text: bytes) -> bytes:
@@ -31,8 +34,8 @@ def cpp_code(text: bytes) -> bytes:
 
 def _blank(match: re.Match[bytes]) -> bytes:
     found = match[0]
-    spaces = _VISIBLE.sub(b" ", found) if b"\n" in found or b"\r" in found else b" " * len(found)
-    if match["comment"] is not None:
+    spaces = found.translate(_SPACES)
+    if found[0] == _SLASH:
         return spaces
     closed = len(found) > 1 and found[:1] == found[-1:]
     return found[:1] + spaces[1:-1] + found[-1:] if closed else found[:1] + spaces[1:]

@@ -14,6 +14,8 @@ from cuvet.source.syntax.parsing import Source
 _MOVE = re.compile(
     rb"\b(\w+)\s{0,200}\(\s{0,200}(\w+)\s{0,200}&&\s{0,200}(\w+)\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)"
 )
+_MOVED = re.compile(rb"&&\s{0,200}\w+\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)")
+"""How that ends: a look that costs little, before the exact one."""
 _GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
 _OTHERS_END = rb"(?:exchange|swap|release)\s*\(|\b%s\s*\.\s*\w+\s*\("
 _DECLARED = rb"([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
@@ -22,7 +24,7 @@ _DECLARED = rb"([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
 def kept(source: Source) -> Iterator[Finding]:
     """Members that a move constructor copies, and that the destructor ends."""
     code = source.code
-    for match in _MOVE.finditer(code) if b"&&" in code else ():
+    for match in _MOVE.finditer(code) if _MOVED.search(code) else ():
         name, of, other = match.groups()
         begin = _body(code, match.end())
         if name != of or begin is None:
