@@ -3,8 +3,9 @@
     python tools/measure_planted.py [--each] [FOLDER]
 
 The programs are in tests/source/planted, or in the FOLDER; its ``planted.jsonl`` says on which lines a finding counts. Each file is
-checked alone. A bug is found if anything is reported on one of its lines; a twin is accused if anything at all is reported in it, notes
-included. ``--each`` prints the rules behind the figures.
+checked alone. A bug is found if anything is reported on one of its lines; a twin is accused if anything at all is reported in it.
+Notes count for both alike: bugs are found by them, too. The last column says of how many twins nothing but notes. ``--each``
+prints the rules behind the figures.
 """
 
 from __future__ import annotations
@@ -53,18 +54,19 @@ def main() -> int:
     with ThreadPoolExecutor(2) as pool:
         bugs = list(pool.map(lambda row: said_of(folder / row["bug"]), rows))
         twins = list(pool.map(lambda row: said_of(folder / row["twin"]), rows))
-    total, found, accused = Counter[str](), Counter[str](), Counter[str]()
+    total, found, accused, noted = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for row, bug, twin in zip(rows, bugs, twins, strict=True):
         hits = [one for one in bug if one.line in row["lines"]]
         for name in (row["language"], "all"):
             total[name] += 1
             found[name] += bool(hits)
             accused[name] += bool(twin)
+            noted[name] += bool(twin) and all(one.severity == "note" for one in twin)
         if each_one:
             print(f"{row['id']}: {row['kind']}: {_told(hits) or 'missed'}{f'; twin: {_told(twin)}' if twin else ''}")
-    print("\tplanted\tfound\ttwins accused")
+    print("\tplanted\tfound\ttwins accused\tby notes alone")
     for name, count in total.items():
-        print(f"{name}\t{count}\t{found[name]} ({100 * found[name] / count:.0f} %)\t{accused[name]}")
+        print(f"{name}\t{count}\t{found[name]} ({100 * found[name] / count:.0f} %)\t{accused[name]}\t{noted[name]}")
     return 0
 
 
