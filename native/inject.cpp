@@ -86,6 +86,8 @@ bool add_fault(const char** text) {
     return true;
 }
 
+bool by_environment;  // then it does not end
+
 void begin() {
     is_injecting.store(true);
     may_refuse.store(true);
@@ -129,6 +131,7 @@ bool is_meant(const Fault& fault, const EntryPoint& entry_point, uint32_t stack)
 
 void start_injecting() {
     const char* text = getenv("CUVET_INJECT");
+    by_environment = text != nullptr;
     if (!text) return;
     fault_count.store(0, std::memory_order_relaxed);
     while (*text && add_fault(&text)) {
@@ -163,6 +166,7 @@ extern "C" __attribute__((visibility("default"))) uint32_t cuvet_inject(const ch
     if (!text || !is_recording()) return 0;
     if (!*text) {
         fault_count.store(0, std::memory_order_release);
+        is_injecting.store(by_environment);
         return 1;
     }
     if (!add_fault(&text)) return 0;

@@ -116,6 +116,15 @@ def fail(function: str, *, status: str | int, nth: int = 1, every: bool = False)
     text = fault_text(function, status, nth, 0 if every else nth)
     if not is_recorded():
         raise CuvetError(_NOT_RECORDED)
+    if not _failing.acquire(blocking=False):
+        raise CuvetError("calls fail already, in another block of cuvet.fail: such blocks do not nest")
+    try:
+        yield from _fail(function, text, nth)
+    finally:
+        _failing.release()
+
+
+def _fail(function: str, text: str, nth: int) -> Iterator[Fault]:
     shim = _shim()
     fault = Fault(int(shim.cuvet_inject(text.encode())))
     if not fault._number:
@@ -131,7 +140,8 @@ def fail(function: str, *, status: str | int, nth: int = 1, every: bool = False)
         shim.cuvet_inject(b"")
         if not failed and not fault._ended:
             raise CuvetError(
-                f"no call of {function} was made to fail: the block made fewer than {nth}, or its runtime is linked in"
+                f"no call of {function} was made to fail: the block made fewer than {nth}, the runtime is linked in, or it is a function "
+                "that only asks or sets something"
             )
 
 
@@ -163,6 +173,8 @@ class _Recorded:
 
 _watched: _Recorded | None = None
 _starting = threading.Lock()
+_failing = threading.Lock()
+"""Of the block in which calls fail."""
 
 
 def _recorded() -> _Recorded:

@@ -26,19 +26,23 @@ from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.answers import answers
 from cuvet.catalog.roles import ENDS
 from cuvet.findings import Program, Severity, Tool
-from cuvet.inject.codes import Class, Code, codes, name_of
+from cuvet.inject.codes import CLASSES, Class, Code, codes, name_of
 from cuvet.inject.observed import Key, Observed, observe
 from cuvet.inject.outcome import HARMLESS, SEVERITY, VERDICTS, Injected, InjectReport, Place, Survey, Trial, Tried
-from cuvet.inject.running import Limits, Start, run
+from cuvet.inject.running import Limits, Start, end_with_parent, keep_orphans, run
 from cuvet.inject.verdict import Judged, judge, without_numbers
 from cuvet.model.statuses import BEFORE_INIT
+from cuvet.printable import valid
 from cuvet.regular import read_whole
+from cuvet.signals import signal_name
 from cuvet.sizes import counted
 from cuvet.source.tool.changes import Changes
 
 LOG = "trials.jsonl"
 _MOST_LOG = 1 << 30
 """Bytes."""
+_PATIENCE = 5
+"""By so much the limits of a run are larger that shows whether it hangs."""
 _NEVER = BEFORE_INIT - {"cuInit"}
 """Calls with which the runtime and bindings find the driver's functions."""
 
@@ -114,6 +118,9 @@ class Campaign:
         self._try(jobs, began)
         tried = [self._tried(key, places[key]) for key in chosen if self._trials.get(key)]
         tried.sort(key=lambda each: VERDICTS.index(each.verdict))
+        if missed := sum(each.verdict == "not-reached" for each in tried):
+            which = f"the calls of {counted(missed, 'place')} were not made any more"
+            self._notes.append(f"{which}: does the program differ when several of it run at a time? --jobs 1 runs one")
         return InjectReport(
             tool=Tool(version=__version__),
             program=self._program(),
@@ -148,7 +155,7 @@ class Campaign:
     def _program(self) -> Program:
         ending = self.usual.ending
         return Program(
-            argv=self.start.argv,
+            argv=tuple(map(valid, self.start.argv)),
             exit_code=ending.exit_code,
             signal=ending.signal,
             device="real" if self.start.driver else "emulated",
@@ -162,7 +169,11 @@ class Campaign:
         if ending.hung:
             raise CuvetError("the program did not end by itself without any fault: cuvet inject needs one that does")
         if not any(first.threads):
-            raise CuvetError("the program makes no CUDA calls that cuvet sees (cuvet run says why), so none can fail")
+            how = f"exit code {ending.exit_code}" if ending.signal is None else signal_name(ending.signal)
+            raise CuvetError(
+                f"the program makes no CUDA calls that cuvet sees, so none can fail (it ended with {how}; its standard input is empty): "
+                "cuvet run -- says more"
+            )
         second = _observed(self.start, self._unused("survey"), "", Limits.after(ending))
         self._runs += 1
         self.usual = first
@@ -238,7 +249,7 @@ class Campaign:
         _campaign = self  # workers are forked from here, and have all that was surveyed
         known = self._known()
         todo, running = list(reversed(jobs)), dict[Future[Made], Job]()
-        with ProcessPoolExecutor(self.wanted.jobs, multiprocessing.get_context("fork")) as pool:
+        with ProcessPoolExecutor(self.wanted.jobs, multiprocessing.get_context("fork"), _begin_worker) as pool:
             while todo or running:
                 while todo and len(running) < self.wanted.jobs and not self._is_late(began):
                     job = todo.pop()
@@ -285,7 +296,7 @@ class Campaign:
         return found
 
     def _tried(self, key: Key, calls: int) -> Tried:
-        trials = sorted(self._trials[key], key=lambda each: VERDICTS.index(each.verdict))
+        trials = sorted(self._trials[key], key=_order)
         reached = [each for each in trials if each.verdict != "not-reached"] or trials
         others = [each for each in trials if each not in reached]
         return Tried(
@@ -301,6 +312,10 @@ class Campaign:
         if trial.verdict == "ignored":
             entry_point, api = self._entry_point(key), self.usual.stacks[key].api
             asks = trial.fault.status in answers(api) | answers(entry_point.name)
+            asks |= (
+                all(role.verb in (Verb.USES, Verb.RETURNS) for role in entry_point.roles)
+                and entry_point.api == "driver"
+            )
             minor = trial.minor or asks or entry_point.does(*ENDS, Verb.RELEASES)
             return "note" if minor else SEVERITY["ignored"]
         return SEVERITY.get(trial.verdict)
@@ -311,9 +326,11 @@ class Campaign:
         judged, seen, injected = self._judged(job, directory)
         runs = 1
         if judged.verdict not in HARMLESS:
-            again, _, _ = self._judged(job, second)
+            again, _, _ = self._judged(job, second, patience=_PATIENCE if judged.verdict == "hang" else 1)
             runs = 2
-            if again.verdict != judged.verdict:
+            if judged.verdict == "hang" and again.verdict != "hang":  # it only took its time
+                judged = again
+            elif again.verdict != judged.verdict:
                 because = (f"{judged.verdict} in one run, {again.verdict} in another", *judged.because)
                 judged = Judged("unstable", because, judged.output, judged.at)
         kept = self.wanted.keep or judged.verdict not in HARMLESS
@@ -335,11 +352,11 @@ class Campaign:
         )
         return Made(trial, injected, runs)
 
-    def _judged(self, job: Job, directory: Path) -> tuple[Judged, Observed, int]:
+    def _judged(self, job: Job, directory: Path, patience: int = 1) -> tuple[Judged, Observed, int]:
         shutil.rmtree(directory, ignore_errors=True)  # of a campaign that was broken off
         fault = job.fault
         text = f"{job.key.site:x}:{job.key.entry_point}:{fault.first}:{fault.last}:{fault.status}:{int(fault.later)}"
-        seen = _observed(self.start, directory, text, Limits.after(self.usual.ending))
+        seen = _observed(self.start, directory, text, Limits.after(self.usual.ending, patience))
         sticky = fault.kind == "sticky"
         judged = judge(self.usual, seen, later=fault.later, sticky=sticky, stable=self.stable)
         return judged, seen, sum(each.injected for calls in seen.threads for each in calls)
@@ -350,8 +367,19 @@ class Campaign:
         return f"cuvet inject{self.options} --at {job.key.id} --codes {fault.kind} --calls {which} -- {shlex.join(self.start.argv)}"
 
 
+def _order(trial: Trial) -> tuple[int, ...]:
+    """The worst first; of those alike, in the order in which they are made."""
+    fault = trial.fault
+    return VERDICTS.index(trial.verdict), CLASSES.index(fault.kind), fault.status, fault.first, fault.last
+
+
 _campaign: Campaign | None = None
 """Of this process, in which it runs, and of its workers."""
+
+
+def _begin_worker() -> None:
+    end_with_parent()
+    keep_orphans()
 
 
 def _make(job: Job) -> Made:
@@ -373,6 +401,8 @@ def _differences(first: Observed, second: Observed) -> Iterator[str]:
         yield "it ended in two ways"
     if sorted(map(without_numbers, _lines(first))) != sorted(map(without_numbers, _lines(second))):
         yield "it wrote different output, not only other numbers"
+    if first.full or second.full:
+        yield "its recording became full: the places of later calls are not known"
     keys = [[[call.key for call in calls] for calls in each.threads] for each in (first, second)]
     if keys[0] != keys[1]:
         yield "it made different calls, or made them in another order"

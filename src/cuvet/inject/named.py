@@ -7,13 +7,16 @@ import difflib
 from cuvet import CuvetError
 from cuvet.catalog import driver, recorded_entry_point, runtime
 from cuvet.catalog.apis import LIBRARIES
-from cuvet.catalog.statuses import api_of, status_value
+from cuvet.catalog.statuses import api_of, status_name, status_value
+from cuvet.model.statuses import STICKY
 
 
 def fault_text(function: str, status: str | int, first: int, last: int) -> str:
     """The fault as ``native/inject.h`` says. CuvetError if the function or the status is not known."""
-    if first < 1:
-        raise CuvetError(f"nth is {first}: calls are counted from 1")
+    if not isinstance(function, str):
+        raise CuvetError(f"{function!r} is no name of a function")
+    if not isinstance(first, int) or not 1 <= first < 1 << 31:
+        raise CuvetError(f"nth is {first}: calls are counted from 1, in whole numbers")
     return f"{_meant(function)}:{first}:{last}:{_number(function, status)}:0"
 
 
@@ -40,4 +43,9 @@ def _number(function: str, status: str | int) -> int:
             raise CuvetError(f"{status[:100]!r} is no status of {of}") from None
     if not 0 < number < 1 << 16:
         raise CuvetError(f"status {number} is no failure")
+    if api in ("driver", "runtime") and number in STICKY:
+        name = status_name(api, number)
+        raise CuvetError(
+            f"after {name} all calls of the process fail, also behind the block: cuvet inject tries that in a run of its own"
+        )
     return number

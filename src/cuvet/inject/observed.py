@@ -15,6 +15,7 @@ import numpy as np
 
 from cuvet.analysis import Analysis
 from cuvet.analysis.calls import RecordedCall, site_of
+from cuvet.analysis.crashes import SIGNALS
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.apis import LIBRARIES
@@ -115,8 +116,12 @@ class Observed:
     left: Counter[Left] = field(default_factory=Counter)
     said: tuple[Said, ...] = ()
     ended_in: bool | None = None
+    faults: int = 0
+    """Instructions that raised a signal, in any of its processes."""
     died_at: str = ""
-    """``file:line`` of the instruction that raised the signal of which it died."""
+    """``file:line`` of the last of them."""
+    full: bool = False
+    """A recording had no more room, so that later calls are not known."""
     stands: tuple[str, ...] = ()
     """Of a run that hangs: where its threads are."""
     lost: bool = False
@@ -188,8 +193,10 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
         injected = bool(row.flags & CallFlag.INJECTED)
         threads[row.thread].append(Made(key, api, status, injected, _ended(entry_point), row.stream))
     seen.threads += threads.values()
+    seen.full |= int(recording.header["dropped"]) > 0 or len(rows) == MOST_CALLS
     for fault in recording.faults:
-        if fault.signal == seen.ending.signal:
+        if fault.signal in SIGNALS:
+            seen.faults += 1
             seen.died_at = line_of(sites.of_fault(fault))
     for exited in recording.exits:
         frames = sites.of_stack(exited.stack)[1]

@@ -24,8 +24,8 @@ Verdict = Literal[
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The worst first."""
-HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached", "unstable")
-"""No defect of the program was shown."""
+HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached")
+"""Nothing was seen that is not as it should be."""
 
 
 SEVERITY: dict[Verdict, Severity] = {
@@ -37,6 +37,7 @@ SEVERITY: dict[Verdict, Severity] = {
     "leak": "warning",
     "wrong-blame": "warning",
     "ignored": "warning",
+    "unstable": "note",
 }
 """Of those that are a defect."""
 

@@ -5,7 +5,10 @@ The process that does this has imported all that the emulated device needs: a de
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import resource
 import secrets
 import selectors
 import signal
@@ -22,6 +25,7 @@ from cuvet.device.listening import listening
 from cuvet.inject.outcome import Ending
 from cuvet.launch import environment, trace
 from cuvet.meta import Meta
+from cuvet.printable import valid
 
 MOST_KEPT = 256 << 10
 """Bytes of what the program wrote to each of stdout and stderr."""
@@ -30,6 +34,10 @@ _MOST_RECORDED = 32 << 20
 _POLL_S = 0.25
 _GRACE_S = 0.5
 """For what the program has started to close its output when it has ended itself."""
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None)
+_keeps_orphans = False
+"""Whether all children of this process are those of a run."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,18 +64,20 @@ class Limits:
     wall_s: float = 600.0
 
     @classmethod
-    def after(cls, usual: Ending) -> Limits:
-        """For runs of a program that took as long as this one."""
+    def after(cls, usual: Ending, patience: int = 1) -> Limits:
+        """For runs of a program that took as long as this one; ``patience`` times as much."""
         return cls(
-            cpu_s=max(3.0, 8 * usual.cpu_s), idle_s=max(2.0, 3 * usual.wall_s), wall_s=max(15.0, 20 * usual.wall_s)
+            cpu_s=patience * max(4.0, 8 * usual.cpu_s),
+            idle_s=patience * max(3.0, 3 * usual.wall_s),
+            wall_s=patience * max(15.0, 20 * usual.wall_s),
         )
 
 
 def run(start: Start, directory: Path, faults: str, limits: Limits) -> Ending:
     """``directory``: new, of the recording. ``faults``: as ``native/inject.h`` says, empty for none. CuvetError, OSError if the program
     cannot be started."""
-    directory = trace.make(directory)
-    trace.write_meta(directory, Meta(argv=start.argv, device="real" if start.driver else "emulated"))
+    directory, told = trace.make(directory), tuple(map(valid, start.argv))
+    trace.write_meta(directory, Meta(argv=told, device="real" if start.driver else "emulated"))
     with _device(start) as (device, variables), environment.links(directory) as links:
         given = environment.for_program(
             start.own,
@@ -84,7 +94,7 @@ def run(start: Start, directory: Path, faults: str, limits: Limits) -> Ending:
     trace.write_meta(
         directory,
         Meta(
-            argv=start.argv,
+            argv=told,
             pid=ending.pid,
             device="real" if start.driver else "emulated",
             exit_code=ending.exit_code,
@@ -107,6 +117,7 @@ def _device(start: Start) -> Iterator[tuple[int, dict[str, str] | None]]:
             sockets = (listener.fileno(), hidden.fileno())
             pid = os.fork()
             if pid == 0:
+                end_with_parent()
                 _serve(path, variables["CUVET_DEVICE_KEY"], start, sockets)
         try:
             yield pid, variables
@@ -138,25 +149,25 @@ def _serve(path: Path, key: str, start: Start, sockets: Sequence[int]) -> None:
 
 @dataclass
 class _Said:
-    """The first of what came from one descriptor."""
+    """The first and the last of what came from one descriptor."""
 
-    kept: bytearray = field(default_factory=bytearray)
+    first: bytearray = field(default_factory=bytearray)
+    last: bytearray = field(default_factory=bytearray)
 
     def add(self, data: bytes) -> None:
-        self.kept += data[: MOST_KEPT - len(self.kept)]
+        room = MOST_KEPT // 2 - len(self.first)
+        self.first += data[:room]
+        self.last += data[room:]
+        if len(self.last) > MOST_KEPT:
+            del self.last[: -MOST_KEPT // 2]
+
+    def text(self) -> str:
+        return (self.first + self.last[-MOST_KEPT // 2 :]).decode("utf-8", "replace")
 
 
 def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limits) -> Ending:
     began = time.monotonic()
-    process = subprocess.Popen(
-        [start.argv[0], *start.argv[1:]],
-        executable=start.path,
-        env=dict(variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    process = _started(start, variables)
     assert process.stdout is not None
     assert process.stderr is not None
     said = {process.stdout.fileno(): _Said(), process.stderr.fileno(): _Said()}
@@ -169,6 +180,7 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
+        _end_orphans(device)
         out, err = (said[each.fileno()] for each in (process.stdout, process.stderr))
         process.stdout.close()
         process.stderr.close()
@@ -179,9 +191,66 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
         hung=hung,
         wall_s=time.monotonic() - began,
         cpu_s=watch.cpu_s,
-        stdout=out.kept.decode("utf-8", "replace"),
-        stderr=err.kept.decode("utf-8", "replace"),
+        stdout=out.text(),
+        stderr=err.text(),
     )
+
+
+def _started(start: Start, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """As execvp(3) does: a file of no known format is a script of the shell."""
+
+    def start_as(argv: list[str], path: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            argv,
+            executable=path,
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=_of_this_process,
+        )
+
+    try:
+        return start_as(list(start.argv), start.path)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    return start_as(["sh", start.path, *start.argv[1:]], "/bin/sh")
+
+
+def _of_this_process() -> None:
+    """Before the program is executed: it ends with this process, and leaves no core file where it was made to crash."""
+    end_with_parent()
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when its parent ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def keep_orphans() -> None:
+    """Let what processes of this one leave behind become its children, so that a run can end them."""
+    global _keeps_orphans
+    _keeps_orphans = _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def _end_orphans(device: int) -> None:
+    """What the program has left running, in whatever session."""
+    for number in _children() if _keeps_orphans else ():
+        if number != device:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(number, 0)
+
+
+def _children() -> list[int]:
+    with suppress(OSError):
+        return [int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return []
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from cuvet.inject.campaign import Campaign, Wanted
 from cuvet.inject.outcome import InjectReport, Trial
 from cuvet.inject.running import Start
 from cuvet.launch import environment, host_memory, program, session, trace
-from cuvet.printable import printable
+from cuvet.printable import printable, valid
 from cuvet.regular import read_regular
 from cuvet.source.tool import changes
 
@@ -37,6 +38,8 @@ class Plan(msgspec.Struct, frozen=True):
 def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> InjectReport | int:
     """The report, or the exit code if the program cannot be started."""
     argv = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
+    if args.list and args.format not in ("terminal", "json"):
+        raise CuvetError("--list is for --format terminal or json: the other forms have what was tried")
     if not argv:
         raise CuvetError("no program to run: use cuvet inject -- PROGRAM ARGS… (see cuvet inject -h)")
     environment.require_shim()
@@ -58,7 +61,7 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         memory=args.device_memory or host_memory.for_device(Machine()),
         driver=found.path if found else None,
     )
-    directory = _directory(args, Plan(argv, "real" if found else "emulated"))
+    directory = _directory(args, Plan(tuple(map(valid, argv)), "real" if found else "emulated"))
     wanted = Wanted(
         at=tuple(args.at),
         classes=args.codes,
@@ -73,6 +76,9 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         campaign = Campaign(start, directory, wanted, _options(args), told)
         try:
             return campaign.listed() if args.list else campaign.run()
+        except KeyboardInterrupt:
+            print(f"cuvet: interrupted; --resume {shlex.quote(str(directory))} goes on", file=sys.stderr)
+            raise
         except (OSError, BrokenProcessPool) as error:
             why = getattr(error, "strerror", None) or "a process of cuvet was ended"
             raise CuvetError(f"a run could not be made: {why}; --resume {directory} goes on") from None

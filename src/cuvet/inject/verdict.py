@@ -27,19 +27,39 @@ _NOTICED = re.compile(
     re.IGNORECASE,
 )
 _TEST_FAILED = re.compile(r"^(=+ (FAILURES|ERRORS) =+|(FAILED|ERROR) \S+)", re.MULTILINE)
+_MEANT = (signals.SIGABRT, signals.SIGTERM, signals.SIGINT, signals.SIGQUIT, signals.SIGTRAP, signals.SIGILL)
+"""Signals by which programs end themselves."""
 _UNMEANT = re.compile(
     r"terminate called|libc\+\+abi: terminating|free\(\): |malloc\(\): |malloc_consolidate\(\): |realloc\(\): |munmap_chunk\(\): |"
     r"double free or corruption|corrupted |\*\*\* stack smashing|Fatal Python error"
 )
 """What runtimes write before they abort: the program did not mean to."""
-_LAUNCH = re.compile(r"\blaunch", re.IGNORECASE)
+_ALIASES = (
+    {"cudaEventCreate", "cudaEventCreateWithFlags"},
+    {"cudaLaunchKernelEx", "cudaLaunchKernelExC"},
+    {"cudaMallocAsync", "cudaMallocFromPoolAsync"},
+    {"cudaMallocHost", "cudaHostAlloc"},
+)
+"""Overloads of cuda_runtime.h, and what they call."""
+_LAUNCH = re.compile(r"\blaunch(es|ed|ing)?\b(?!-).*(fail|error)|(fail|error).*\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?\b(?:inf|nan)\b", re.IGNORECASE)
 _CHECK_LINES = 3
 """A check may stand so many lines below its call."""
 _MOST_LINES = 8
+_LONGEST_LINE = 500
 _SEVERITIES = ("error", "warning")
 _UNCHECKED = "error-unchecked"
+_OF_NOTHING = (
+    _UNCHECKED,
+    "-null-handle",
+    "-never-created",
+    "-never-allocated",
+    "-host-pointer-null",
+    "-never-recorded",
+    "-destroy-default",
+)
+"""Ends of the names of rules about what is nothing."""
 _OF_LOSS = ("error-sticky", "launch-fault", "memory-exhausted")
 """Rules that say why a call failed that was made to fail."""
 
@@ -87,13 +107,13 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
     if later:
         told = next((each for each in injection.after if each.failed), None)
         if told is None:
-            return _ended(seen, output) or Judged(
+            return _ended(usual, seen, output) or Judged(
                 "not-reached", ("no call came after it that tells of work that failed",)
             )
         at = injection.after.index(told)
         injection = Injection(told, injection.after[at + 1 :], injection.usual[at + 1 :])
     judged = (
-        _ended(seen, output, injection)
+        _ended(usual, seen, output, injection)
         or _misused(usual, seen, injection)
         or (None if sticky else _leaked(usual, seen, injection))
         or (None if sticky else _blamed(usual, seen, injection, output))
@@ -112,17 +132,24 @@ def _injection(usual: Observed, seen: Observed) -> Injection | None:
     return None
 
 
-def _ended(seen: Observed, output: Sequence[str], injection: Injection | None = None) -> Judged | None:
-    """A run that hangs or dies. A program that has said what failed, and then aborts, meant to."""
+def _died_inside(usual: Observed, seen: Observed) -> Judged | None:
+    """Whether another process than the first one died: one that a shell or the program had started."""
+    if seen.faults <= usual.faults or seen.ending.exit_code == usual.ending.exit_code:
+        return None
+    at = f" at {seen.died_at}" if seen.died_at else ""
+    return Judged("crash", (f"a process of the program died of a signal{at}",))
+
+
+def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Injection | None = None) -> Judged | None:
+    """A run that hangs or dies. A program that has written something, and then aborts, meant to."""
     ending = seen.ending
     if ending.hung:
         return Judged("hang", ("it did not end, and was stopped", *seen.stands))
-    if ending.signal is None:
-        return None
+    if ending.signal is None or ending.signal == usual.ending.signal:
+        return _died_inside(usual, seen)
     name = signal_name(ending.signal)
-    said = any(_NOTICED.search(line) for line in output)
-    unmeant = next((line for line in output if _UNMEANT.match(line)), None)
-    if ending.signal == signals.SIGABRT and said and unmeant is None:
+    unmeant = next((line for line in output if _UNMEANT.search(line)), None)
+    if ending.signal in _MEANT and output and unmeant is None:
         return None
     why = (unmeant,) if unmeant is not None else ()
     last = injection.after[-1] if injection is not None and injection.after else None
@@ -154,18 +181,21 @@ def _is_of(said: Said, call: Made, seen: Observed) -> bool:
     return said.rule != _UNCHECKED and said.api == call.api and bool(own) and said.line == own
 
 
-def _verdict_of(said: Said) -> Verdict:
+def _verdict_of(said: Said) -> Verdict | None:
+    """None: what the rule says may have come of another way that the program took."""
     if said.rule.endswith(("-twice", "released-too-often")):
         return "double-destroy"
     if "use-after" in said.rule or "freed" in said.rule or "after-reset" in said.rule:
         return "use-after-destroy"
-    return "use-of-unmade"
+    return "use-of-unmade" if said.rule.endswith(_OF_NOTHING) else None
 
 
 def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
     """What is left that is not left without the fault, where the program went on or returned from main. What ends the process by exit at
     the error, or by an exception that nobody caught, leaves its objects to the system."""
-    if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None or _is_uncaught(seen):
+    if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None:
+        return None
+    if _is_uncaught(seen) or _exits_at_once(seen, injection):
         return None
     more = seen.left - usual.left
     failed = [each for calls in seen.threads for each in calls if each.failed]
@@ -186,16 +216,25 @@ def _is_uncaught(seen: Observed) -> bool:
     return said and seen.ending.exit_code == 1
 
 
+def _exits_at_once(seen: Observed, injection: Injection) -> bool:
+    """Whether a program in Python makes no call any more: sys.exit cannot be told from the end of the program there."""
+    frames = seen.stacks[injection.call.key].frames
+    return not injection.after and any(frame.language == "python" for frame in frames)
+
+
 def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Sequence[str]) -> Judged | None:
     """Whether the first message names another call, one that came later. Of an error of earlier work no call is the right one: CUDA returns
     it from the next call, whatever that is."""
     if not _reported(usual, seen, output):
         return None
-    later = [each for each in injection.after if each.failed and not each.injected]
+    forms = set(map(without_numbers, _lines(usual)))
+    output = [line for line in output if without_numbers(line) not in forms]  # not what a log says in every run
+    expected = {each.key for calls in usual.threads for each in calls if each.failed}
+    later = [each for each in injection.after if each.failed and not each.injected and each.key not in expected]
     named = list(_named(output))
     if named:
         first = named[0]
-        if first in _names_of(injection.call, seen):
+        if any(_is_alias(first, name) for name in _names_of(injection.call, seen)):
             return None
         others = {name for calls in (*usual.threads, *seen.threads) for each in calls for name in _names_of(each, seen)}
         if first in others and not any(name in _names_of(injection.call, seen) for name in named):
@@ -236,12 +275,17 @@ def _placed_wrongly(seen: Observed, injection: Injection, places: Sequence[tuple
     own = [(each.file, each.line) for each in seen.stacks[injection.call.key].frames if each.file and each.line]
     if any(_is_check_of(place, file, line) for place in places for file, line in own):
         return None
-    for each in injection.after[: injection.went_on + 1]:
+    for each in (each for each in injection.after[: injection.went_on + 1] if not each.ends):
         frame = next((frame for frame in seen.stacks[each.key].frames if frame.file and frame.line), None)
         if frame is not None and frame.file and frame.line and _is_check_of(places[0], frame.file, frame.line):
             text = f"the call that failed is {injection.call.api}; the message names the line of {each.api}"
             return Judged("wrong-blame", (text,))
     return None
+
+
+def _is_alias(name: str, other: str) -> bool:
+    """Whether one is the other, or an overload of cuda_runtime.h makes one of it."""
+    return name == other or {name, other} in _ALIASES
 
 
 def _is_check_of(place: tuple[str, int], file: str, line: int) -> bool:
@@ -320,7 +364,8 @@ def _reported(usual: Observed, seen: Observed, output: Sequence[str]) -> bool:
 
 
 def _lines(seen: Observed) -> list[str]:
-    return [*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines()]
+    lines = (*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines())
+    return [line[:_LONGEST_LINE] for line in lines]
 
 
 def _new_lines(usual: Observed, seen: Observed, stable: frozenset[str]) -> Iterator[str]:

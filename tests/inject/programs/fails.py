@@ -31,6 +31,7 @@ for wrong in (
     {"function": "cudaMaloc", "status": 2},
     {"function": "cudaMalloc", "status": "cudaErrorNothing"},
     {"function": "cudaMalloc", "status": 2, "nth": 0},
+    {"function": "cudaMalloc", "status": 719},
     {"function": "cudaMalloc", "status": 2, "nth": 5},
 ):
     try:
@@ -38,6 +39,11 @@ for wrong in (
             allocate()
     except cuvet.CuvetError as error:
         print(error)
+try:
+    with cuvet.fail("cudaMalloc", nth=5, status=2), cuvet.fail("cudaFree", status=1):
+        pass
+except cuvet.CuvetError as error:
+    print(error)
 try:
     with cuvet.fail("cudaMalloc", nth=5, status=2):
         sys.exit("as it is")

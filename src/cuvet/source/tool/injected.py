@@ -33,7 +33,7 @@ def read(path: Path) -> Shown:
         raise CuvetError(f"{path} is not a report of cuvet inject: make one with --format json --output {path}")
     shown: dict[tuple[str, int], str] = {}
     for tried in report.sites:
-        if tried.severity in ("error", "warning"):
+        if tried.severity in ("error", "warning") and tried.verdict != "ignored":
             shown.update((place, _sentence(tried)) for place in _places(tried) if place not in shown)
     return shown
 
