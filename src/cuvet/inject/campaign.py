@@ -195,9 +195,9 @@ class Campaign:
         return next(path for number in count(1) if not (path := self.directory / f"{name}-{number}").exists())
 
     def _places(self) -> dict[Key, int]:
-        """With how many calls, in the order of their first; only those that can fail and are the program's."""
+        """With how many calls that succeed, in the order of their first; only those that can fail."""
         counts: Counter[Key] = Counter()
-        for call in (each for calls in self.usual.threads for each in calls):
+        for call in (each for calls in self.usual.threads for each in calls if not each.failed):
             counts[call.key] += 1
         return {key: calls for key, calls in counts.items() if self._codes(key)}
 

@@ -225,7 +225,7 @@ def _exits_at_once(seen: Observed, injection: Injection) -> bool:
 def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Sequence[str]) -> Judged | None:
     """Whether the first message names another call, one that came later. Of an error of earlier work no call is the right one: CUDA returns
     it from the next call, whatever that is."""
-    if not _reported(usual, seen, output):
+    if not _reported(usual, seen, output) or _ends_capture(injection.call, seen):
         return None
     forms = set(map(without_numbers, _lines(usual)))
     output = [line for line in output if without_numbers(line) not in forms]  # not what a log says in every run
@@ -263,6 +263,12 @@ def _blames_launch(seen: Observed, injection: Injection, output: Sequence[str]) 
     return (
         about and bool(launches) and not any(each.failed for each in launches) and not _launches(injection.call, seen)
     )
+
+
+def _ends_capture(call: Made, seen: Observed) -> bool:
+    """It was not made: the capture goes on, and calls fail that would not if it had been made and failed."""
+    entry_point = seen.entry_points.get(call.key.entry_point)
+    return entry_point is not None and entry_point.does(Verb.ENDS_CAPTURE)
 
 
 def _launches(call: Made, seen: Observed) -> bool:
