@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Callable
@@ -87,6 +88,9 @@ def test_a_campaign_goes_on_where_it_was(inject: Inject, program: Program, tmp_p
     log.write_bytes(log.read_bytes() + b'["cut')
     again = inject("--resume", tmp_path / "kept", "--format", "json", "--at", "cudaMalloc", "--", program("drops"))
     assert (again.report["runs"], again.verdicts) == (2, first.verdicts)
+    os.utime(program("drops"), ns=(1, 1))
+    changed = inject("--resume", tmp_path / "kept", "--at", "cudaMalloc", "--", program("drops"))
+    assert (changed.code, "the program was changed since" in changed.stderr) == (2, True)
     other = inject("--resume", tmp_path / "kept", "--", program("handles"))
     assert (other.code, "was begun with another program" in other.stderr) == (2, True)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -29,10 +30,12 @@ _MOST_PLAN = 16 << 20
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a campaign was begun with: with anything else it cannot go on."""
+    """What a campaign was begun with: with anything else it cannot go on. ``files``: size and time of change of those that the program's
+    command names."""
 
     argv: tuple[str, ...]
     device: str
+    files: tuple[tuple[int, int], ...] = ()
 
 
 def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> InjectReport | int:
@@ -61,7 +64,9 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         memory=args.device_memory or host_memory.for_device(Machine()),
         driver=found.path if found else None,
     )
-    directory = _directory(args, Plan(tuple(map(valid, argv)), "real" if found else "emulated"))
+    directory = _directory(
+        args, Plan(tuple(map(valid, argv)), "real" if found else "emulated", tuple(_files(executable.path, *argv[1:])))
+    )
     wanted = Wanted(
         at=tuple(args.at),
         classes=args.codes,
@@ -82,6 +87,14 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         except (OSError, BrokenProcessPool) as error:
             why = getattr(error, "strerror", None) or "a process of cuvet was ended"
             raise CuvetError(f"a run could not be made: {why}; --resume {directory} goes on") from None
+
+
+def _files(*words: str) -> Iterator[tuple[int, int]]:
+    for word in words:
+        with suppress(OSError, ValueError):
+            status = os.stat(word)
+            if stat.S_ISREG(status.st_mode):
+                yield status.st_size, status.st_mtime_ns
 
 
 def _repository() -> Path | None:
@@ -112,6 +125,10 @@ def _directory(args: argparse.Namespace, plan: Plan) -> Path:
         raise CuvetError(
             f"{directory} is no directory of cuvet inject: give --resume the one that --trace named"
         ) from None
+    if (begun.argv, begun.device) == (plan.argv, plan.device) and begun.files != plan.files:
+        raise CuvetError(
+            f"the program was changed since {directory} was begun: what was found there is of the other; begin anew"
+        )
     if begun != plan:
         raise CuvetError(
             f"{directory} was begun with another program or device: {' '.join(begun.argv)} ({begun.device})"
