@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from cuvet import arguments, reports
-from cuvet.commands.run import _device_memory, add_device, ask_for_gpus
+from cuvet.commands.run import add_device, add_emulated, ask_for_gpus
 
 if TYPE_CHECKING:
     from cuvet.inject.outcome import InjectReport
@@ -41,18 +41,7 @@ use of cuvet; 126 the program cannot be executed; 127 it was not found; 130 it w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] -- PROGRAM ARGS…"
     add_device(parser)
-    parser.add_argument(
-        "--devices",
-        metavar="N",
-        type=arguments.number(1, 64),
-        help="how many GPUs the emulated device has (default: 1)",
-    )
-    parser.add_argument(
-        "--device-memory",
-        metavar="SIZE",
-        type=_device_memory,
-        help="memory of each GPU of the emulated device, for example 8GiB",
-    )
+    add_emulated(parser)
     parser.add_argument(
         "--at",
         metavar="PLACE",

@@ -54,18 +54,7 @@ a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] -- PROGRAM ARGS…"
     add_device(parser)
-    parser.add_argument(
-        "--devices",
-        metavar="N",
-        type=arguments.number(1, 64),
-        help="how many GPUs the emulated device has (default: 1)",
-    )
-    parser.add_argument(
-        "--device-memory",
-        metavar="SIZE",
-        type=_device_memory,
-        help="memory of each GPU of the emulated device, for example 8GiB (default: half of what this host has available)",
-    )
+    add_emulated(parser)
     add_recorded(parser)
     parser.add_argument(
         "--bound",
@@ -101,6 +90,22 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "real", "emulated"),
         default="auto",
         help="the real GPU, the emulated device, or the emulated one if there is no GPU (default: auto)",
+    )
+
+
+def add_emulated(parser: argparse.ArgumentParser) -> None:
+    """How many GPUs the emulated device has, and how large they are."""
+    parser.add_argument(
+        "--devices",
+        metavar="N",
+        type=arguments.number(1, 64),
+        help="how many GPUs the emulated device has (default: 1)",
+    )
+    parser.add_argument(
+        "--device-memory",
+        metavar="SIZE",
+        type=_device_memory,
+        help="memory of each GPU of the emulated device, for example 8GiB (default: half of what this host has available)",
     )
 
 
