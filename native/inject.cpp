@@ -38,6 +38,8 @@ struct Fault {
 };
 
 Fault faults[MOST_FAULTS];
+// Those from `fault_first` on are in force: others may still be looked at by a call under way.
+std::atomic<uint32_t> fault_first;
 std::atomic<uint32_t> fault_count;
 
 // The next number of the text, and past what ends it. False: there is none.
@@ -140,7 +142,8 @@ void start_injecting() {
 }
 
 void note_site(uint32_t stack, uint64_t site) {
-    for (uint32_t i = 0; i < fault_count.load(std::memory_order_acquire); i++) {
+    for (uint32_t i = fault_first.load(std::memory_order_acquire); i < fault_count.load(std::memory_order_acquire);
+         i++) {
         Fault& fault = faults[i];
         if (fault.site != site) continue;
         const uint32_t at = fault.stack_count.fetch_add(1, std::memory_order_acq_rel);
@@ -149,7 +152,8 @@ void note_site(uint32_t stack, uint64_t site) {
 }
 
 Injection injection_of(const EntryPoint& entry_point, uint32_t stack) {
-    for (uint32_t i = 0; i < fault_count.load(std::memory_order_acquire); i++) {
+    for (uint32_t i = fault_first.load(std::memory_order_acquire); i < fault_count.load(std::memory_order_acquire);
+         i++) {
         Fault& fault = faults[i];
         if (!is_meant(fault, entry_point, stack)) continue;
         const uint32_t call = fault.calls.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -165,7 +169,12 @@ Injection injection_of(const EntryPoint& entry_point, uint32_t stack) {
 extern "C" __attribute__((visibility("default"))) uint32_t cuvet_inject(const char* text) {
     if (!text || !is_recording()) return 0;
     if (!*text) {
-        fault_count.store(0, std::memory_order_release);
+        const uint32_t count = fault_count.load(std::memory_order_relaxed);
+        fault_first.store(count, std::memory_order_release);
+        if (count == MOST_FAULTS) {
+            fault_count.store(0, std::memory_order_release);
+            fault_first.store(0, std::memory_order_release);
+        }
         is_injecting.store(by_environment);
         return 1;
     }
