@@ -309,6 +309,8 @@ class Campaign:
 
     def _severity(self, key: Key, trial: Trial) -> Severity | None:
         """That the program goes on where something could not be freed, or a question was not answered, may be meant."""
+        if trial.minor:
+            return "note"
         if trial.verdict == "ignored":
             entry_point, api = self._entry_point(key), self.usual.stacks[key].api
             asks = trial.fault.status in answers(api) | answers(entry_point.name)
@@ -316,7 +318,7 @@ class Campaign:
                 all(role.verb in (Verb.USES, Verb.RETURNS) for role in entry_point.roles)
                 and entry_point.api == "driver"
             )
-            minor = trial.minor or asks or entry_point.does(*ENDS, Verb.RELEASES)
+            minor = asks or entry_point.does(*ENDS, Verb.RELEASES)
             return "note" if minor else SEVERITY["ignored"]
         return SEVERITY.get(trial.verdict)
 

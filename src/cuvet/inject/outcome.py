@@ -90,7 +90,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     output: tuple[str, ...] = ()
     """Lines that it wrote and does not write without the fault."""
     minor: bool = False
-    """The program may mean to do so: it took the default stream in place of one that was not made."""
+    """The program may mean to do so: it took the default stream in place of one that was not made; or, in Python, it ended at once."""
     recording: str = ""
     command: str = ""
 

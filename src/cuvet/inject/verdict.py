@@ -195,7 +195,7 @@ def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | N
     the error, or by an exception that nobody caught, leaves its objects to the system."""
     if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None:
         return None
-    if _is_uncaught(seen) or _exits_at_once(seen, injection):
+    if _is_uncaught(seen):
         return None
     more = seen.left - usual.left
     failed = [each for calls in seen.threads for each in calls if each.failed]
@@ -203,7 +203,8 @@ def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | N
         more -= Counter([next((each for each in more if each.kind == kind), Left(kind, "", ""))])
     if not more:
         return None
-    return Judged("leak", tuple(_left_sentence(each, count) for each, count in more.most_common(3)))
+    sentences = tuple(_left_sentence(each, count) for each, count in more.most_common(3))
+    return Judged("leak", sentences, minor=_exits_at_once(seen, injection))
 
 
 def _left_sentence(left: Left, count: int) -> str:
