@@ -50,16 +50,8 @@ _MOST_LINES = 8
 _LONGEST_LINE = 500
 _SEVERITIES = ("error", "warning")
 _UNCHECKED = "error-unchecked"
-_OF_NOTHING = (
-    _UNCHECKED,
-    "-null-handle",
-    "-never-created",
-    "-never-allocated",
-    "-host-pointer-null",
-    "-never-recorded",
-    "-destroy-default",
-)
-"""Ends of the names of rules about what is nothing."""
+_OF_NOTHING = re.compile(rf"{_UNCHECKED}|.*-never-.*|.*-(null-handle|host-pointer-null|destroy-default)")
+"""Names of rules about what is nothing."""
 _OF_LOSS = ("error-sticky", "launch-fault", "memory-exhausted")
 """Rules that say why a call failed that was made to fail."""
 
@@ -187,7 +179,7 @@ def _verdict_of(said: Said) -> Verdict | None:
         return "double-destroy"
     if "use-after" in said.rule or "freed" in said.rule or "after-reset" in said.rule:
         return "use-after-destroy"
-    return "use-of-unmade" if said.rule.endswith(_OF_NOTHING) else None
+    return "use-of-unmade" if _OF_NOTHING.fullmatch(said.rule) else None
 
 
 def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
