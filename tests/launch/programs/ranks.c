@@ -2,7 +2,9 @@
    the end of its stdin and FOLLOWS: "term" (dies of SIGTERM), "lost" (loses its context), "wait" (is in a wait that ends with the job), "well".
    Says "ready" before it waits for anything. With FILE (a FIFO, for WAY "load") it fails in a thread of its own, whose number it says before. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,8 @@ int cuMemAllocAsync(unsigned long long *, size_t, void *);
 int cuEventCreate(void **, unsigned);
 int cuEventRecord(void *, void *);
 int cuEventSynchronize(void *);
+
+static pthread_barrier_t both; /* of the two threads of "load" */
 
 static const char *KERNEL =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -50,10 +54,12 @@ static int lose(void *stream) {
     return cuStreamSynchronize(stream);
 }
 
-static void *allocate(void *barrier) {
+/* From the moment on at which somebody has begun to read the FIFO: then the other thread is in its call. */
+static void *allocate(void *file) {
     unsigned long long memory;
     begin();
-    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(&both);
+    while (open(file, O_WRONLY | O_NONBLOCK) < 0) sched_yield();
     for (;;) {
         cuMemAlloc_v2(&memory, 64);
         cuMemFree_v2(memory);
@@ -66,11 +72,10 @@ static int hang(const char *way, void *stream, const char *file) {
     void *event, *module;
     unsigned long long memory;
     pthread_t other;
-    pthread_barrier_t barrier;
     if (!strcmp(way, "load")) { /* nobody writes to the file, and another thread makes calls meanwhile */
-        pthread_barrier_init(&barrier, NULL, 2);
-        pthread_create(&other, NULL, allocate, &barrier);
-        pthread_barrier_wait(&barrier);
+        pthread_barrier_init(&both, NULL, 2);
+        pthread_create(&other, NULL, allocate, (void *)file);
+        pthread_barrier_wait(&both);
         return cuModuleLoad(&module, file);
     }
     cuMemAllocAsync(&memory, 64, stream); /* from here on waits are stored */
