@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "backend.h"
 #include "driver.h"
 #include "hot.h"
@@ -16,7 +19,7 @@ std::atomic<bool> is_injecting;
 
 namespace {
 
-#include "generated/owned_kinds.inc"
+#include "generated/acting.inc"
 
 constexpr uint32_t MOST_FAULTS = 64;
 constexpr uint32_t MOST_STACKS = 64;  // of a site: code that was compiled anew, a file that was loaded anew
@@ -102,23 +105,9 @@ bool has_stack(const Fault& fault, uint32_t stack) {
     return false;
 }
 
-bool is_owned(Kind kind) {
-    for (const Kind each : OWNED_KINDS)
-        if (each == kind) return true;
-    return false;
-}
-
 // Of what the runtime does for a function, what it was called for: not that it initialises, asks and loads.
 bool acts(const EntryPoint& entry_point) {
-    constexpr uint32_t WORKS = ORDER | ORDER_ON_SUCCESS | HOST_WAITS;
-    if (entry_point.flags & (WORKS | COPIES_ARGUMENTS)) return true;
-    for (int i = 0; i < entry_point.before_count + entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[i];
-        if (role.action == Action::STREAM || role.action == Action::TOUCHES) return true;
-        const bool makes = role.action == Action::CREATES || role.action == Action::REGISTERS;
-        if ((makes || role.action == Action::DESTROYS) && is_owned(role.kind)) return true;
-    }
-    return false;
+    return !(entry_point.flags & LIBRARY) && std::binary_search(std::begin(ACTING), std::end(ACTING), entry_point.id);
 }
 
 bool is_meant(const Fault& fault, const EntryPoint& entry_point, uint32_t stack) {

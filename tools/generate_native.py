@@ -20,6 +20,7 @@ from cuvet.catalog import (
     driver,
     libraries,
 )
+from cuvet.catalog.acting import acts
 from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.apis import LIBRARIES, SHARED_OBJECTS
 from cuvet.catalog.authored.libraries.accessed import accessed, held
@@ -33,7 +34,6 @@ from cuvet.catalog.kinds import (
     LIBRARY_OBJECTS,
     NOT_SHARED_BETWEEN_THREADS,
     OF_CONTEXT,
-    OWNED,
 )
 from cuvet.catalog.launch_attributes import MOST, RECORDING
 from cuvet.catalog.quarantine import FREE_MEMORY, HINDERS, KEPT, RELEASED_BEFORE
@@ -1148,8 +1148,8 @@ def main() -> None:
         f"Kind::{kind.name}" for kind in Kind if kind in BY_HANDLE - BY_NUMBER - LIBRARY_OBJECTS - {Kind.NONE}
     )
     write("kinds_by_address.inc", [f"constexpr Kind KINDS_BY_ADDRESS[] = {{{', '.join(by_address)}}};"])
-    owned = ", ".join(f"Kind::{kind.name}" for kind in sorted(OWNED))
-    write("owned_kinds.inc", ["// Which a program has to end itself.", f"constexpr Kind OWNED_KINDS[] = {{{owned}}};"])
+    acting = ", ".join(str(each.id) for each in driver().entry_points if acts(each))
+    write("acting.inc", ["// Ids, in order: see catalog/acting.py.", f"constexpr uint16_t ACTING[] = {{{acting}}};"])
     sticky = ", ".join(map(str, sorted(STICKY)))
     write("launch_attributes.inc", launch_attributes())
     write("statuses.inc", ["// After which a context is lost.", f"constexpr uint32_t STICKY[] = {{{sticky}}};"])

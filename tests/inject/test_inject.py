@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from .conftest import Injected
 
 Inject = Callable[..., Injected]
@@ -58,6 +60,44 @@ def test_crashes_hangs_and_wrong_blame(inject: Inject, program: Program) -> None
     }
     hang = next(site for site in done.report["sites"] if site["verdict"] == "hang")
     assert "has last called cudaMalloc at" in hang["trials"][0]["because"][1]
+
+
+QUIET = (
+    "capture",
+    "logged",
+    "line-of-log",
+    "expected",
+    "overload",
+    "aborts",
+    "ends-itself",
+    "workspace",
+    "ends-null",
+    "long-output",
+    "hints",
+)
+
+
+@pytest.mark.parametrize("way", QUIET)
+def test_what_was_accused_once_is_not_accused(inject: Inject, program: Program, way: str) -> None:
+    done = inject("--codes", "refused,resource", "--calls", "every", "--format", "json", "--", program("quiet"), way)
+    accused = [site for site in done.report["sites"] if site["severity"] in ("error", "warning")]
+    assert [(site["place"]["api"], site["verdict"], site["trials"][0]["because"]) for site in accused] == []
+    assert done.report["sites"]
+    assert done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("way", "api"), [("thread", "cudaMalloc"), ("twice", "cudaMalloc"), ("child", "cudaHostAlloc")]
+)
+def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, program: Program, way: str, api: str) -> None:
+    done = inject("--quick", "--at", api, "--format", "json", "--", program("loud"), way)
+    assert done.verdicts == {api: "crash"}
+
+
+def test_a_time_is_not_what_a_program_says_of_an_error(inject: Inject, program: Program, tmp_path: Path) -> None:
+    runs = str(tmp_path / "runs")
+    done = inject("--codes", "refused", "--calls", "every", "--format", "json", "--", program("timed"), runs)
+    assert done.verdicts == {"cudaDeviceSynchronize": "ignored"}
 
 
 def test_a_verdict_can_be_repeated(inject: Inject, program: Program) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 NAME = "inject"
 HELP = "Let each CUDA call of a program fail in turn, and say what the program does then."
-CLASSES = ("resource", "refused", "sticky")
 CALLS = ("all", "every", "first", "last")
 FAIL_ON = ("crash", "leak", "ignored", "never")
 _LONGEST_S = 7 * 24 * 3600
@@ -56,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--codes",
         metavar="CLASS,…",
         type=_classes,
-        default=CLASSES,
         help="with which errors calls fail: resource (out of memory), refused (invalid value, not supported), sticky (failed work on the "
         "device); each with one status that is documented for the function (default: all three)",
     )
@@ -109,6 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _classes(text: str) -> tuple[str, ...]:
+    from cuvet.inject.outcome import CLASSES
+
     names = tuple(dict.fromkeys(text.split(",")))
     unknown = [name for name in names if name not in CLASSES]
     if unknown:

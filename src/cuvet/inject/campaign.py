@@ -26,11 +26,23 @@ from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.answers import answers
 from cuvet.catalog.roles import ENDS
 from cuvet.findings import Program, Severity, Tool
-from cuvet.inject.codes import CLASSES, Class, Code, codes, name_of
+from cuvet.inject.codes import Code, codes, name_of
 from cuvet.inject.observed import Key, Observed, observe
-from cuvet.inject.outcome import HARMLESS, SEVERITY, VERDICTS, Injected, InjectReport, Place, Survey, Trial, Tried
+from cuvet.inject.outcome import (
+    CLASSES,
+    HARMLESS,
+    SEVERITY,
+    VERDICTS,
+    Class,
+    Fault,
+    InjectReport,
+    Place,
+    Survey,
+    Trial,
+    Tried,
+)
 from cuvet.inject.running import Limits, Start, end_with_parent, keep_orphans, run
-from cuvet.inject.verdict import Judged, judge, without_numbers
+from cuvet.inject.verdict import Judged, judge, varies, without_numbers
 from cuvet.model.statuses import BEFORE_INIT
 from cuvet.printable import valid
 from cuvet.regular import read_whole
@@ -54,7 +66,7 @@ class Wanted:
     ``quick``: one fault for each place."""
 
     at: tuple[str, ...] = ()
-    classes: tuple[Class, ...] = ("resource", "refused", "sticky")
+    classes: tuple[Class, ...] = CLASSES
     changed: Changes | None = None
     budget_s: float | None = None
     calls: Literal["all", "every", "first", "last"] = "all"
@@ -68,7 +80,7 @@ class Job:
     """A trial that is to be made: a fault at a place, which has so many ``calls`` in a run without a fault."""
 
     key: Key
-    fault: Injected
+    fault: Fault
     calls: int
 
     @property
@@ -78,7 +90,7 @@ class Job:
         return f"{self.key.id}-{fault.status}-{fault.first}-{fault.last}{'-later' if fault.later else ''}"
 
 
-class Made(NamedTuple):
+class Finished(NamedTuple):
     """A trial, how many calls failed in it, and how many runs it took."""
 
     trial: Trial
@@ -139,14 +151,10 @@ class Campaign:
         places = self._places()
         return InjectReport(
             tool=Tool(version=__version__),
-            program=Program(
-                argv=self.start.argv,
-                exit_code=self.usual.ending.exit_code,
-                device="real" if self.start.driver else "emulated",
-            ),
+            program=self._program(),
             survey=survey,
             sites=tuple(
-                Tried(place=self.usual.place(key), count=calls, verdict="not-reached") for key, calls in places.items()
+                Tried(place=self.usual.place(key), count=calls, verdict="not-tried") for key, calls in places.items()
             ),
             untried=len(places),
             runs=self._runs,
@@ -177,8 +185,7 @@ class Campaign:
         second = _observed(self.start, self._unused("survey"), "", Limits.after(ending))
         self._runs += 1
         self.usual = first
-        lines = [set(_lines(each)) for each in (first, second)]
-        self.stable = frozenset(lines[0] & lines[1])
+        self.stable = frozenset(line for line in {*first.lines} & {*second.lines} if not varies(line))
         unstable = tuple(_differences(first, second))
         return Survey(
             exit_code=ending.exit_code,
@@ -232,7 +239,7 @@ class Campaign:
             name = name_of(self._entry_point(key), api, code.status)
             first, last = {"first": (1, 1), "last": (calls, calls)}.get(self.wanted.calls, (1, 0))
             last = first if code.later else last
-            fault = Injected(first=first, last=last, status=code.status, code=name, kind=code.kind, later=code.later)
+            fault = Fault(first=first, last=last, status=code.status, code=name, kind=code.kind, later=code.later)
             yield Job(key, fault, calls)
 
     def _more(self, job: Job, injected: int) -> Iterator[Job]:
@@ -248,7 +255,7 @@ class Campaign:
         global _campaign
         _campaign = self  # workers are forked from here, and have all that was surveyed
         known = self._known()
-        todo, running = list(reversed(jobs)), dict[Future[Made], Job]()
+        todo, running = list(reversed(jobs)), dict[Future[Finished], Job]()
         with ProcessPoolExecutor(self.wanted.jobs, multiprocessing.get_context("fork"), _begin_worker) as pool:
             while todo or running:
                 while todo and len(running) < self.wanted.jobs and not self._is_late(began):
@@ -273,23 +280,23 @@ class Campaign:
     def _is_late(self, began: float) -> bool:
         return self.wanted.budget_s is not None and time.monotonic() - began > self.wanted.budget_s
 
-    def _take(self, job: Job, made: Made) -> None:
+    def _take(self, job: Job, made: Finished) -> None:
         self._runs += made.runs
         self._made += 1
         self._trials.setdefault(job.key, []).append(made.trial)
         with open(self.directory / LOG, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(msgspec.json.encode((job.name, made)) + b"\n")
 
-    def _known(self) -> dict[str, Made]:
+    def _known(self) -> dict[str, Finished]:
         """Trials of the same campaign that was broken off; a line that is cut short is of none."""
-        found: dict[str, Made] = {}
+        found: dict[str, Finished] = {}
         try:
             lines = read_whole(self.directory / LOG, _MOST_LOG).splitlines()
         except FileNotFoundError:
             return {}
         for line in lines:
             try:
-                name, made = msgspec.json.decode(line, type=tuple[str, Made])
+                name, made = msgspec.json.decode(line, type=tuple[str, Finished])
             except msgspec.DecodeError:
                 continue
             found[name] = made
@@ -322,7 +329,7 @@ class Campaign:
             return "note" if minor else SEVERITY["ignored"]
         return SEVERITY.get(trial.verdict)
 
-    def make(self, job: Job) -> Made:
+    def make(self, job: Job) -> Finished:
         """In a worker. A verdict that accuses is confirmed by a second run."""
         directory, second = self.directory / job.name, self.directory / f"{job.name}-again"
         judged, seen, injected = self._judged(job, directory)
@@ -352,7 +359,7 @@ class Campaign:
             recording=str(directory) if kept else "",
             command=self._command(job),
         )
-        return Made(trial, injected, runs)
+        return Finished(trial, injected, runs)
 
     def _judged(self, job: Job, directory: Path, patience: int = 1) -> tuple[Judged, Observed, int]:
         shutil.rmtree(directory, ignore_errors=True)  # of a campaign that was broken off
@@ -384,7 +391,7 @@ def _begin_worker() -> None:
     keep_orphans()
 
 
-def _make(job: Job) -> Made:
+def _make(job: Job) -> Finished:
     assert _campaign is not None
     return _campaign.make(job)
 
@@ -393,15 +400,11 @@ def _observed(start: Start, directory: Path, faults: str, limits: Limits) -> Obs
     return observe(directory, run(start, directory, faults, limits))
 
 
-def _lines(seen: Observed) -> list[str]:
-    return [*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines()]
-
-
 def _differences(first: Observed, second: Observed) -> Iterator[str]:
     """What two runs without a fault do not have in common."""
     if (first.ending.exit_code, first.ending.signal) != (second.ending.exit_code, second.ending.signal):
         yield "it ended in two ways"
-    if sorted(map(without_numbers, _lines(first))) != sorted(map(without_numbers, _lines(second))):
+    if sorted(map(without_numbers, first.lines)) != sorted(map(without_numbers, second.lines)):
         yield "it wrote different output, not only other numbers"
     if first.full or second.full:
         yield "its recording became full: the places of later calls are not known"

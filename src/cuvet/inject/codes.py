@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.apis import LIBRARIES
@@ -28,12 +28,8 @@ from cuvet.catalog.results import (
 )
 from cuvet.catalog.roles import MAKES
 from cuvet.catalog.statuses import status_name, status_value
+from cuvet.inject.outcome import Class
 from cuvet.knowledge.errors import tables
-
-Class = Literal["resource", "refused", "sticky"]
-CLASSES: tuple[Class, ...] = get_args(Class)
-"""``resource``: there is not enough of something. ``refused``: the call is not accepted as it is. ``sticky``: work on the device has failed
-and all calls after it fail, too."""
 
 LAUNCH_OUT_OF_RESOURCES = 701
 _RESOURCE = (OUT_OF_MEMORY, LAUNCH_OUT_OF_RESOURCES)

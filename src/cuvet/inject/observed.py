@@ -17,9 +17,9 @@ from cuvet.analysis import Analysis
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.crashes import SIGNALS
 from cuvet.analysis.process import ProcessAnalysis
-from cuvet.catalog import EntryPoint, Verb
+from cuvet.catalog import EntryPoint
+from cuvet.catalog.acting import acts
 from cuvet.catalog.apis import LIBRARIES
-from cuvet.catalog.kinds import OWNED
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import ENDS
 from cuvet.findings import Frame
@@ -35,9 +35,9 @@ from cuvet.rules.left import left
 
 MOST_CALLS = 200_000
 """Of a process: later ones are not compared."""
+_LONGEST_LINE = 500
 _COLUMNS = ["entered", "returned", "thread", "entry_point", "status", "stack", "flags"]
 _FIXED = layout.CALL.itemsize // 8
-_ACTS = (Verb.BLOCKS, Verb.ON, Verb.LAUNCHES, Verb.READS, Verb.WRITES, Verb.RECORDS, Verb.QUERIES)
 
 
 class Key(NamedTuple):
@@ -51,7 +51,7 @@ class Key(NamedTuple):
         return f"{self.site:016x}.{self.entry_point}"
 
 
-class Made(NamedTuple):
+class Called(NamedTuple):
     """A call that the program made. ``ends``: the kinds of the objects that it ends. ``stream``: the handle of the stream that it names, -1
     if it names none."""
 
@@ -110,7 +110,7 @@ class Observed:
     a function of the program ended the process (exit), and main did not return; None if neither was seen."""
 
     ending: Ending
-    threads: list[list[Made]] = field(default_factory=list)
+    threads: list[list[Called]] = field(default_factory=list)
     stacks: dict[Key, Stack] = field(default_factory=dict)
     entry_points: dict[int, EntryPoint] = field(default_factory=dict)
     left: Counter[Left] = field(default_factory=Counter)
@@ -124,8 +124,12 @@ class Observed:
     """A recording had no more room, so that later calls are not known."""
     stands: tuple[str, ...] = ()
     """Of a run that hangs: where its threads are."""
-    lost: bool = False
-    """A context was lost."""
+
+    @property
+    def lines(self) -> list[str]:
+        """What it wrote, stderr first; of a long line the first of it."""
+        written = (*self.ending.stderr.splitlines(), *self.ending.stdout.splitlines())
+        return [line[:_LONGEST_LINE] for line in written]
 
     def place(self, key: Key) -> Place:
         stack = self.stacks.get(key, Stack("?", ()))
@@ -150,7 +154,6 @@ def observe(directory: Path, ending: Ending) -> Observed:
     for process in analysis.processes():
         _add_calls(seen, process.recording.path, run)
         _add_left(seen, process)
-        seen.lost |= process.lost_by() is not None
     return seen
 
 
@@ -180,7 +183,7 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
             seen.entry_points[number] = entry_point
     rows = [row for row in rows if row.entry_point in seen.entry_points and row.stack in recording.site_of]
     main = _main_calls(seen.entry_points, rows, recording, apis)
-    threads: defaultdict[int, list[Made]] = defaultdict(list)
+    threads: defaultdict[int, list[Called]] = defaultdict(list)
     for row in rows:
         key = Key(recording.site_of[row.stack], row.entry_point)
         if key.entry_point not in main[key.site]:
@@ -191,7 +194,7 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
             seen.stacks[key] = Stack(api, sites.of_stack(row.stack)[1])
         status = None if row.status == PENDING else row.status
         injected = bool(row.flags & CallFlag.INJECTED)
-        threads[row.thread].append(Made(key, api, status, injected, _ended(entry_point), row.stream))
+        threads[row.thread].append(Called(key, api, status, injected, _ended(entry_point), row.stream))
     seen.threads += threads.values()
     seen.full |= int(recording.header["dropped"]) > 0 or len(rows) == MOST_CALLS
     for fault in recording.faults:
@@ -258,17 +261,8 @@ def _main_calls(
 
 
 def _main(found: list[int], entry_points: dict[int, EntryPoint]) -> set[int]:
-    acts = [each for each in found if _acts(entry_points[each])]
-    return {(acts or found)[-1]}
-
-
-def _acts(entry_point: EntryPoint) -> bool:
-    if entry_point.does(*_ACTS):
-        return True
-    return any(
-        role.kind in OWNED and role.verb in (Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS, *ENDS)
-        for role in entry_point.roles
-    )
+    acting = [each for each in found if acts(entry_points[each])]
+    return {(acting or found)[-1]}
 
 
 def _ended(entry_point: EntryPoint) -> tuple[str, ...]:

@@ -9,6 +9,10 @@ import msgspec
 from cuvet.findings import Frame, Program, Severity, Tool
 
 SCHEMA = "cuvet-inject/1"
+Class = Literal["resource", "refused", "sticky"]
+CLASSES: tuple[Class, ...] = get_args(Class)
+"""Of statuses. ``resource``: there is not enough of something. ``refused``: the call is not accepted as it is. ``sticky``: work on the
+device has failed and all calls after it fail, too."""
 Verdict = Literal[
     "crash",
     "hang",
@@ -21,13 +25,12 @@ Verdict = Literal[
     "unstable",
     "handled",
     "not-reached",
+    "not-tried",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The worst first."""
-HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached")
+HARMLESS: tuple[Verdict, ...] = ("handled", "not-reached", "not-tried")
 """Nothing was seen that is not as it should be."""
-
-
 SEVERITY: dict[Verdict, Severity] = {
     "crash": "error",
     "hang": "error",
@@ -43,7 +46,7 @@ SEVERITY: dict[Verdict, Severity] = {
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first of what it wrote.
+    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first and the last of what it wrote.
     ``cpu_s``: of the program and its emulated device."""
 
     pid: int = 0
@@ -64,7 +67,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     frames: tuple[Frame, ...] = ()
 
 
-class Injected(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """A fault: which calls of a place fail, from 1 (``last`` 0: all that follow), with which status. ``later``: not the call fails, but the
     work that it gives to a stream."""
 
@@ -72,7 +75,7 @@ class Injected(msgspec.Struct, frozen=True, kw_only=True):
     last: int
     status: int
     code: str
-    kind: Literal["resource", "refused", "sticky"]
+    kind: Class
     later: bool = False
 
 
@@ -81,7 +84,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     first call that told of work that had failed. ``because``: sentences. ``recording``: directory of the run's recording, "" if it was
     not kept. ``command``: repeats it."""
 
-    fault: Injected
+    fault: Fault
     verdict: Verdict
     exit_code: int | None = None
     signal: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shlex
 import stat
@@ -18,7 +19,7 @@ import msgspec
 from cuvet import CuvetError
 from cuvet.doctor.machine import Machine
 from cuvet.inject.campaign import Campaign, Wanted
-from cuvet.inject.outcome import InjectReport, Trial
+from cuvet.inject.outcome import CLASSES, InjectReport, Trial
 from cuvet.inject.running import Start
 from cuvet.launch import environment, host_memory, program, session, trace
 from cuvet.printable import printable, valid
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
     )
     wanted = Wanted(
         at=tuple(args.at),
-        classes=args.codes,
+        classes=args.codes or CLASSES,
         changed=changes.since(args.changed, _repository(), "--changed") if args.changed is not None else None,
         budget_s=args.budget,
         calls=args.calls,
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         jobs=args.jobs or (1 if found else len(os.sched_getaffinity(0))),
         keep=args.keep,
     )
-    with _shown(args) as told:
+    with _alone(directory), _shown(args) as told:
         campaign = Campaign(start, directory, wanted, _options(args), told)
         try:
             return campaign.listed() if args.list else campaign.run()
@@ -87,6 +88,17 @@ def run(args: argparse.Namespace, asked: subprocess.Popen[bytes] | None) -> Inje
         except (OSError, BrokenProcessPool) as error:
             why = getattr(error, "strerror", None) or "a process of cuvet was ended"
             raise CuvetError(f"a run could not be made: {why}; --resume {directory} goes on") from None
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """No other command works on the same campaign until the end of the block. CuvetError if one does."""
+    with open(directory / PLAN, "rb") as plan:
+        try:
+            fcntl.flock(plan, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CuvetError(f"another cuvet inject works in {directory}: wait until it has ended") from None
+        yield
 
 
 def _files(*words: str) -> Iterator[tuple[int, int]]:

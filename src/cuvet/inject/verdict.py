@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from cuvet.catalog import Verb
-from cuvet.inject.observed import Key, Left, Made, Observed, Said, line_of
+from cuvet.inject.observed import Called, Key, Left, Observed, Said, line_of
 from cuvet.inject.outcome import Verdict
 from cuvet.signals import signal_name
 from cuvet.sizes import counted
@@ -40,19 +40,21 @@ _ALIASES = (
     {"cudaMallocAsync", "cudaMallocFromPoolAsync"},
     {"cudaMallocHost", "cudaHostAlloc"},
 )
-"""Overloads of cuda_runtime.h, and what they call."""
+"""Overloads in cuda_runtime.h (13.5), and the functions that they call."""
 _LAUNCH = re.compile(r"\blaunch(es|ed|ing)?\b(?!-).*(fail|error)|(fail|error).*\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?\b(?:inf|nan)\b", re.IGNORECASE)
+_MEASURED = re.compile(
+    r"\d\s*(?:[num\u00b5]?s|secs?|seconds?|minutes?|[kMGT]?i?B/s|it/s|[kMGT]?FLOPS?)\b|\d:\d\d\b", re.IGNORECASE
+)
 _CHECK_LINES = 3
 """A check may stand so many lines below its call."""
 _MOST_LINES = 8
-_LONGEST_LINE = 500
 _SEVERITIES = ("error", "warning")
 _UNCHECKED = "error-unchecked"
 _OF_NOTHING = re.compile(rf"{_UNCHECKED}|.*-never-.*|.*-(null-handle|host-pointer-null|destroy-default)")
 """Names of rules about what is nothing."""
-_OF_LOSS = ("error-sticky", "launch-fault", "memory-exhausted")
+_OF_LOSS = ("error-sticky", "memory-exhausted")
 """Rules that say why a call failed that was made to fail."""
 
 
@@ -68,12 +70,12 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Injection:
+class Reached:
     """Where the fault came: the first call that had it, the calls of its thread after it, and those that come there without a fault."""
 
-    call: Made
-    after: Sequence[Made]
-    usual: Sequence[Made]
+    call: Called
+    after: Sequence[Called]
+    usual: Sequence[Called]
 
     @property
     def went_on(self) -> int:
@@ -103,7 +105,7 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
                 "not-reached", ("no call came after it that tells of work that failed",)
             )
         at = injection.after.index(told)
-        injection = Injection(told, injection.after[at + 1 :], injection.usual[at + 1 :])
+        injection = Reached(told, injection.after[at + 1 :], injection.usual[at + 1 :])
     judged = (
         _ended(usual, seen, output, injection)
         or _misused(usual, seen, injection)
@@ -115,12 +117,12 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
     return replace(judged, output=output[:_MOST_LINES], at=injection.call.key if later else None)
 
 
-def _injection(usual: Observed, seen: Observed) -> Injection | None:
+def _injection(usual: Observed, seen: Observed) -> Reached | None:
     for number, calls in enumerate(seen.threads):
         at = next((index for index, call in enumerate(calls) if call.injected), None)
         if at is not None:
             others = usual.threads[number] if number < len(usual.threads) else []
-            return Injection(calls[at], calls[at + 1 :], others[at + 1 :])
+            return Reached(calls[at], calls[at + 1 :], others[at + 1 :])
     return None
 
 
@@ -132,7 +134,7 @@ def _died_inside(usual: Observed, seen: Observed) -> Judged | None:
     return Judged("crash", (f"a process of the program died of a signal{at}",))
 
 
-def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Injection | None = None) -> Judged | None:
+def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Reached | None = None) -> Judged | None:
     """A run that hangs or dies. A program that has written something, and then aborts, meant to."""
     ending = seen.ending
     if ending.hung:
@@ -151,7 +153,7 @@ def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: In
     return Judged("crash", (f"it died of {name}{at}{after}", *why))
 
 
-def _misused(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
+def _misused(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:
     """What rules say of calls that they do not say without the fault."""
     known = Counter((each.rule, each.line) for each in usual.said)
     new = [each for each in seen.said if each.severity in _SEVERITIES and not known[each.rule, each.line]]
@@ -167,7 +169,7 @@ def _misused(usual: Observed, seen: Observed, injection: Injection) -> Judged | 
     return None
 
 
-def _is_of(said: Said, call: Made, seen: Observed) -> bool:
+def _is_of(said: Said, call: Called, seen: Observed) -> bool:
     """Whether it is about the call that failed, and not about what the program did then."""
     own = line_of(seen.stacks[call.key].frames)
     return said.rule != _UNCHECKED and said.api == call.api and bool(own) and said.line == own
@@ -182,14 +184,17 @@ def _verdict_of(said: Said) -> Verdict | None:
     return "use-of-unmade" if _OF_NOTHING.fullmatch(said.rule) else None
 
 
-def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | None:
+def _leaked(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:
     """What is left that is not left without the fault, where the program went on or returned from main. What ends the process by exit at
     the error, or by an exception that nobody caught, leaves its objects to the system."""
     if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None:
         return None
     if _is_uncaught(seen):
         return None
-    more = seen.left - usual.left
+    before, now = _of_kinds(usual.left), _of_kinds(seen.left)
+    more = Counter(
+        {each: count for each, count in (seen.left - usual.left).items() if now[each.kind] > before[each.kind]}
+    )
     failed = [each for calls in seen.threads for each in calls if each.failed]
     for kind in (kind for each in failed for kind in each.ends):  # what they were to end is left
         more -= Counter([next((each for each in more if each.kind == kind), Left(kind, "", ""))])
@@ -197,6 +202,14 @@ def _leaked(usual: Observed, seen: Observed, injection: Injection) -> Judged | N
         return None
     sentences = tuple(_left_sentence(each, count) for each, count in more.most_common(3))
     return Judged("leak", sentences, minor=_exits_at_once(seen, injection))
+
+
+def _of_kinds(left: Counter[Left]) -> Counter[str]:
+    """A program that takes another way may make by another call what it keeps until its end."""
+    kinds: Counter[str] = Counter()
+    for each, count in left.items():
+        kinds[each.kind] += count
+    return kinds
 
 
 def _left_sentence(left: Left, count: int) -> str:
@@ -209,18 +222,18 @@ def _is_uncaught(seen: Observed) -> bool:
     return said and seen.ending.exit_code == 1
 
 
-def _exits_at_once(seen: Observed, injection: Injection) -> bool:
+def _exits_at_once(seen: Observed, injection: Reached) -> bool:
     """Whether a program in Python makes no call any more: sys.exit cannot be told from the end of the program there."""
     frames = seen.stacks[injection.call.key].frames
     return not injection.after and any(frame.language == "python" for frame in frames)
 
 
-def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Sequence[str]) -> Judged | None:
+def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequence[str]) -> Judged | None:
     """Whether the first message names another call, one that came later. Of an error of earlier work no call is the right one: CUDA returns
     it from the next call, whatever that is."""
     if not _reported(usual, seen, output) or _ends_capture(injection.call, seen):
         return None
-    forms = set(map(without_numbers, _lines(usual)))
+    forms = set(map(without_numbers, usual.lines))
     output = [line for line in output if without_numbers(line) not in forms]  # not what a log says in every run
     expected = {each.key for calls in usual.threads for each in calls if each.failed}
     later = [each for each in injection.after if each.failed and not each.injected and each.key not in expected]
@@ -230,6 +243,7 @@ def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Seque
         if any(_is_alias(first, name) for name in _names_of(injection.call, seen)):
             return None
         others = {name for calls in (*usual.threads, *seen.threads) for each in calls for name in _names_of(each, seen)}
+        others -= _taken_instead(usual, seen, injection)
         if first in others and not any(name in _names_of(injection.call, seen) for name in named):
             return Judged("wrong-blame", (f"the call that failed is {injection.call.api}; the message names {first}",))
         return None
@@ -248,7 +262,15 @@ def _blamed(usual: Observed, seen: Observed, injection: Injection, output: Seque
     )
 
 
-def _blames_launch(seen: Observed, injection: Injection, output: Sequence[str]) -> bool:
+def _taken_instead(usual: Observed, seen: Observed, injection: Reached) -> set[str]:
+    """The names of calls that succeed where there is none without the fault, and do not clean up: the way that the program takes instead,
+    which it may name."""
+    known = {each.key for calls in usual.threads for each in calls}
+    taken = (each for each in injection.after if not each.failed and not each.ends and each.key not in known)
+    return {name for each in taken for name in _names_of(each, seen)}
+
+
+def _blames_launch(seen: Observed, injection: Reached, output: Sequence[str]) -> bool:
     """Whether the first message is about a launch, as after a check that finds an error which was left: but there were launches after the
     call that failed, and they succeeded."""
     launches = [each for each in injection.after if _launches(each, seen)]
@@ -258,18 +280,18 @@ def _blames_launch(seen: Observed, injection: Injection, output: Sequence[str]) 
     )
 
 
-def _ends_capture(call: Made, seen: Observed) -> bool:
+def _ends_capture(call: Called, seen: Observed) -> bool:
     """It was not made: the capture goes on, and calls fail that would not if it had been made and failed."""
     entry_point = seen.entry_points.get(call.key.entry_point)
     return entry_point is not None and entry_point.does(Verb.ENDS_CAPTURE)
 
 
-def _launches(call: Made, seen: Observed) -> bool:
+def _launches(call: Called, seen: Observed) -> bool:
     entry_point = seen.entry_points.get(call.key.entry_point)
     return entry_point is not None and entry_point.does(Verb.LAUNCHES)
 
 
-def _placed_wrongly(seen: Observed, injection: Injection, places: Sequence[tuple[str, int]]) -> Judged | None:
+def _placed_wrongly(seen: Observed, injection: Reached, places: Sequence[tuple[str, int]]) -> Judged | None:
     """By the lines that the messages name."""
     own = [(each.file, each.line) for each in seen.stacks[injection.call.key].frames if each.file and each.line]
     if any(_is_check_of(place, file, line) for place in places for file, line in own):
@@ -305,14 +327,14 @@ def _placed(output: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield (found[1] or found[3], int(found[2] or found[4]))
 
 
-def _names_of(call: Made, seen: Observed) -> set[str]:
+def _names_of(call: Called, seen: Observed) -> set[str]:
     """By which a message may name the call: as the program called it, and as the driver does."""
     entry_point = seen.entry_points.get(call.key.entry_point)
     return {_VERSION.sub("", call.api), _VERSION.sub("", entry_point.name) if entry_point is not None else ""}
 
 
 def _dropped(
-    usual: Observed, seen: Observed, injection: Injection, output: Sequence[str], stable: frozenset[str]
+    usual: Observed, seen: Observed, injection: Reached, output: Sequence[str], stable: frozenset[str]
 ) -> Judged | None:
     """Whether the program went on as if nothing had happened."""
     without_stream = _on_default_stream(injection)
@@ -322,7 +344,7 @@ def _dropped(
         return None
     if any(_NOTICED.search(line) for line in output) or list(_named(output)):
         return None
-    missing = stable - set(_lines(seen))
+    missing = stable - set(seen.lines)
     words = Counter(map(without_numbers, output)) - Counter(map(without_numbers, missing))
     if words:  # it says something else in words
         return None
@@ -334,7 +356,7 @@ def _dropped(
     return Judged("ignored", (how, *wrong), minor=without_stream)
 
 
-def _on_default_stream(injection: Injection) -> bool:
+def _on_default_stream(injection: Reached) -> bool:
     """Whether all that it does otherwise is to use the default stream where it used the stream that was not made, and not to end that."""
     at, replaced = 0, False
     for usual in injection.usual:
@@ -346,7 +368,7 @@ def _on_default_stream(injection: Injection) -> bool:
     return replaced and at == len(injection.after)
 
 
-def _handled(usual: Observed, seen: Observed, injection: Injection) -> Judged:
+def _handled(usual: Observed, seen: Observed, injection: Reached) -> Judged:
     ending = seen.ending
     if ending.exit_code == usual.ending.exit_code:
         how = "it took another way" if injection.deviates else "it said so"
@@ -362,16 +384,11 @@ def _reported(usual: Observed, seen: Observed, output: Sequence[str]) -> bool:
     return bool(output) or seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None
 
 
-def _lines(seen: Observed) -> list[str]:
-    lines = (*seen.ending.stderr.splitlines(), *seen.ending.stdout.splitlines())
-    return [line[:_LONGEST_LINE] for line in lines]
-
-
 def _new_lines(usual: Observed, seen: Observed, stable: frozenset[str]) -> Iterator[str]:
     """That are not written without a fault, those of stderr first. Lines that differ from run to run, by their numbers, are not new."""
-    known = Counter(_lines(usual))
+    known = Counter(usual.lines)
     varying = Counter(without_numbers(line) for line in known.elements() if line not in stable)
-    for line in _lines(seen):
+    for line in seen.lines:
         form = without_numbers(line)
         if known[line]:
             known[line] -= 1
@@ -386,6 +403,11 @@ def without_numbers(line: str) -> str:
     return _DIGITS.sub("#", line)
 
 
-def _at(seen: Observed, call: Made) -> str:
+def varies(line: str) -> bool:
+    """Whether it has a time or a rate, which two runs have in common by luck only."""
+    return _MEASURED.search(line) is not None
+
+
+def _at(seen: Observed, call: Called) -> str:
     where = line_of(seen.stacks[call.key].frames)
     return f" at {where}" if where else ""

@@ -11,7 +11,7 @@ from typing import TextIO
 from rich.text import Text
 
 from cuvet.findings import Finding, Report, Site
-from cuvet.inject.outcome import VERDICTS, Injected, InjectReport, Place, Trial, Tried, Verdict
+from cuvet.inject.outcome import VERDICTS, Fault, InjectReport, Place, Trial, Tried, Verdict
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.terminal import INJECTED, STYLES, console, line, located, place_of
@@ -30,6 +30,7 @@ MEANINGS: dict[Verdict, str] = {
     "unstable": "two runs with the fault ended differently",
     "handled": "the failure is reported, or the program recovers from it",
     "not-reached": "the call was not made any more",
+    "not-tried": "its calls were only listed",
 }
 _WHICH = {(1, 0): "from the first call on", (1, 1): "the first call only"}
 _MOST_TRIALS = 3
@@ -129,7 +130,7 @@ def _of_trials(trials: list[Trial], tried: Tried) -> Iterator[str]:
         yield f"    it wrote: {printable(trial.output[0])}"
 
 
-def _fault(fault: Injected) -> str:
+def _fault(fault: Fault) -> str:
     if fault.later:
         return f"{fault.code} from the work that the call enqueues"
     which = _WHICH.get((fault.first, fault.last), f"call {fault.first} only")

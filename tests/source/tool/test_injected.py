@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet.findings import Frame, Program, Tool
-from cuvet.inject.outcome import SEVERITY, Injected, InjectReport, Place, Survey, Trial, Tried, Verdict
+from cuvet.inject.outcome import SEVERITY, Fault, InjectReport, Place, Survey, Trial, Tried, Verdict
 
 SOURCE = """#include <cuda_runtime.h>
 void work(char *host) {
@@ -23,7 +23,7 @@ void work(char *host) {
 
 def report_of(file: Path, line: int, verdict: Verdict) -> bytes:
     place = Place(id="1.1", api="cudaStreamCreate", frames=(Frame(function="work", file=str(file), line=line),))
-    fault = Injected(first=1, last=0, status=2, code="cudaErrorMemoryAllocation", kind="resource")
+    fault = Fault(first=1, last=0, status=2, code="cudaErrorMemoryAllocation", kind="resource")
     trial = Trial(fault=fault, verdict=verdict, because=("it died of SIGSEGV",))
     tried = Tried(place=place, count=1, verdict=verdict, severity=SEVERITY.get(verdict), trials=(trial,))
     program = Program(argv=("./work",), device="emulated")
@@ -49,6 +49,7 @@ def test_a_dropped_status_that_does_harm_is_an_error(tmp_path: Path) -> None:
 
 def test_one_that_does_none_or_of_another_line_stays_a_note(tmp_path: Path) -> None:
     assert findings(tmp_path, 4, "handled") == [("source-status-dropped", "note", [])]
+    assert findings(tmp_path, 4, "ignored") == [("source-status-dropped", "note", [])]
     assert findings(tmp_path, 2, "crash") == [("source-status-dropped", "note", [])]
 
 
