@@ -48,8 +48,6 @@ NOT_RUN = {
     "pytest --cuvet --cuvet-device emulated": "tests/testing/test_example.py compares what it prints",
     "cuvet lsp": "serves an editor: tests/editor/test_server.py",
     "cuvet jupyter install*": "installs a kernel: tests/launch/test_jupyter.py",
-    "cuvet inject *": "runs a program many times: tests/inject/test_inject.py",
-    "cuvet check --injected *": "needs what that writes: tests/source/tool/test_injected.py",
     "cuvet inspect *": "needs device code: tests/image/test_inspect.py",
     "cuvet live": "needs a program that runs: tests/launch/test_live.py",
     "cuvet ps": "needs a program that runs: tests/launch/test_ps.py",
@@ -197,7 +195,7 @@ def make_program(path: Path, text: str) -> None:
 def make_programs(place: Path) -> None:
     """cuvet and what starts it. A page that names no device gets the emulated one, also where there is a GPU."""
     python = shlex.quote(sys.executable)
-    emulated = 'case "$1" in run|env) word=$1; shift; set -- "$word" --device emulated "$@" ;; esac'
+    emulated = 'case "$1" in run|env|inject) word=$1; shift; set -- "$word" --device emulated "$@" ;; esac'
     make_program(place / "bin/cuvet", f'#!/bin/sh\n{emulated}\nexec {python} -m cuvet "$@"\n')
     make_program(place / "bin/python", f'#!/bin/sh\nexec {python} "$@"\n')
     make_program(place / "bin/pytest", f'#!/bin/sh\nexec {python} -m pytest "$@"\n')

@@ -94,6 +94,12 @@ def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, progra
     assert done.verdicts == {api: "crash"}
 
 
+def test_a_call_of_a_runtime_that_is_linked_in_is_one_place(inject: Inject, program: Program) -> None:
+    done = inject("--quick", "--format", "json", "--", program("linked"))
+    assert done.verdicts == {"cudaStreamCreate": "handled", "cudaStreamDestroy": "handled"}
+    assert len(done.report["sites"]) == 2
+
+
 def test_a_time_is_not_what_a_program_says_of_an_error(inject: Inject, program: Program, tmp_path: Path) -> None:
     runs = str(tmp_path / "runs")
     done = inject("--codes", "refused", "--calls", "every", "--format", "json", "--", program("timed"), runs)

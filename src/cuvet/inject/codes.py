@@ -1,7 +1,7 @@
 """With which statuses a call is made to fail: those that NVIDIA documents for it, one of each class.
 
 ``catalog/generated/returns.json`` has what the headers list for each function of the driver and of the runtime. Of libraries the class
-alone decides, by the names of their enumerators.
+alone decides, by the names of their enumerators; what ends objects does not fail for want of memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cuvet.catalog.results import (
     OUT_OF_MEMORY,
     PEER_ACCESS_ALREADY_ENABLED,
 )
-from cuvet.catalog.roles import MAKES
+from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.catalog.statuses import status_name, status_value
 from cuvet.inject.outcome import Class
 from cuvet.knowledge.errors import tables
@@ -77,7 +77,9 @@ def returns(entry_point: EntryPoint, api: str) -> Returns:
 def codes(entry_point: EntryPoint, api: str) -> tuple[Code, ...]:
     """One of each class that applies. ``api``: the function that the program called."""
     if entry_point.api in LIBRARIES:
-        return tuple(_of_library(entry_point.api))
+        return tuple(
+            code for code in _of_library(entry_point.api) if code.kind != "resource" or not entry_point.does(*ENDS)
+        )
     documented = returns(entry_point, api)
     return tuple(_of_driver(entry_point, documented))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -182,11 +182,11 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
         if entry_point is not None:
             seen.entry_points[number] = entry_point
     rows = [row for row in rows if row.entry_point in seen.entry_points and row.stack in recording.site_of]
-    main = _main_calls(seen.entry_points, rows, recording, apis)
+    main = _main_calls(seen.entry_points, rows, sites, recording.site_of)
     threads: defaultdict[int, list[Called]] = defaultdict(list)
     for row in rows:
         key = Key(recording.site_of[row.stack], row.entry_point)
-        if key.entry_point not in main[key.site]:
+        if key not in main:
             continue
         entry_point = seen.entry_points[row.entry_point]
         api = apis[row.stack] or entry_point.name
@@ -243,26 +243,27 @@ def _is_of_start(frame: Frame) -> bool:
 
 
 def _main_calls(
-    entry_points: dict[int, EntryPoint], records: Sequence[_Row], recording: Recording, apis: dict[int, str]
-) -> dict[int, set[int]]:
-    """By site, the functions of the driver that its calls are about: the runtime initialises, asks and loads before it does what it was
-    called for. All of them where the program called the driver itself."""
-    asked: defaultdict[int, dict[int, None]] = defaultdict(dict)
-    of_runtime = set()
+    entry_points: dict[int, EntryPoint], records: Sequence[_Row], sites: Sites, site_of: Mapping[int, int]
+) -> set[Key]:
+    """What each call of the runtime is about: it initialises, asks and loads before it does what it was called for. All calls of the driver
+    where the program called it itself."""
+    asked: defaultdict[Hashable, dict[Key, None]] = defaultdict(dict)
+    main = set()
     for each in records:
-        site = recording.site_of[each.stack]
-        asked[site].pop(each.entry_point, None)
-        asked[site][each.entry_point] = None
-        if apis[each.stack] and entry_points[each.entry_point].api not in LIBRARIES:
-            of_runtime.add(site)
-    return {
-        site: _main(list(found), entry_points) if site in of_runtime else set(found) for site, found in asked.items()
-    }
+        key = Key(site_of[each.stack], each.entry_point)
+        api = sites.api(each.stack)
+        if api and entry_points[each.entry_point].api not in LIBRARIES:
+            found = asked[api, sites.outside(each.stack)]
+            found.pop(key, None)
+            found[key] = None
+        else:
+            main.add(key)
+    return main | {_main(list(found), entry_points) for found in asked.values()}
 
 
-def _main(found: list[int], entry_points: dict[int, EntryPoint]) -> set[int]:
-    acting = [each for each in found if acts(entry_points[each])]
-    return {(acting or found)[-1]}
+def _main(found: list[Key], entry_points: dict[int, EntryPoint]) -> Key:
+    acting = [each for each in found if acts(entry_points[each.entry_point])]
+    return (acting or found)[-1]
 
 
 def _ended(entry_point: EntryPoint) -> tuple[str, ...]:

@@ -100,6 +100,14 @@ class Sites:
             self._apis[stack] = _split(self._functions(self._tables.stacks[stack]))[0]
         return self._apis[stack]
 
+    def outside(self, stack: int) -> Stack | None:
+        """The stack without its frames inside of the runtime, which differ with what a runtime that is linked in asks."""
+        found = self._tables.stacks.get(stack)
+        if found is None:
+            return None
+        frames = sum(1 for _ in _split(self._functions(found))[1])
+        return found._replace(native=found.native[len(found.native) - frames :])
+
     def library(self, stack: int) -> str | None:
         """The file whose code called CUDA on that stack, ``libtorch_cuda.so``; of Python and its extensions, the package."""
         found = self._tables.stacks.get(stack)
