@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from cuvet.analysis import ProcessAnalysis, analyze
-from cuvet.analysis.history import History
+from cuvet.analysis.history import History, Lives
 from cuvet.catalog import Kind
 from cuvet.cli import main
 from cuvet.findings import LikelyCause, MachineCause, Report, UnexplainedFailure
@@ -293,6 +293,18 @@ def test_a_page_of_a_million_calls_is_small_and_says_what_it_leaves_out(tmp_path
     assert sum(value for value in line["lanes"][2]["b"] if value > 0) == 1_000_007
     times = set(np.cumsum(line["calls"]["t"]).tolist())
     assert {time for _, time, _, _ in line["marks"]} <= times
+
+
+def test_streams_without_work_take_few_lanes(tmp_path: Path) -> None:
+    report, (history,) = analysed(recorded(tmp_path / "rec"))
+    lives, count = history.lives, 128
+    rows = np.flatnonzero(lives.kind == Kind.STREAM)[[0]].repeat(count)
+    grown = {name: np.concatenate([getattr(lives, name), getattr(lives, name)[rows]]) for name in Lives.__slots__}
+    grown["handle"][-count:] += np.arange(1, count + 1, dtype=grown["handle"].dtype) * 64
+    found = Parsed(page(report, [replace(history, lives=Lives(**grown))]))
+    lanes = [lane["n"] for lane in found.data()["timeline"]["lanes"] if lane["k"] == "stream"]
+    assert lanes[0] == "stream#1" and len(lanes) == 5
+    assert "process 1000: 124 more streams without a lane" in found.text
 
 
 def test_a_page_that_would_be_too_large_is_made_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

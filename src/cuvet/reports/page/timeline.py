@@ -24,6 +24,8 @@ from cuvet.reports.page.markup import cut
 from cuvet.sizes import counted, plural
 
 MOST_PROCESSES, MOST_THREADS, MOST_STREAMS, MOST_CONTEXTS = 12, 24, 32, 8
+MOST_IDLE_STREAMS = 4
+"""That got no work: a library makes 128 of them at once."""
 MOST_LANES = 150
 MOST_BARS = 200
 """Lives in a lane."""
@@ -206,7 +208,8 @@ def _streams(history: History, at: Array, bins: int, begin: int) -> tuple[list[L
     of_kind = np.flatnonzero(lives.kind == Kind.STREAM)
     for handle in np.unique(lives.handle[of_kind]).tolist():
         amounts.setdefault(handle, 0)
-    shown = sorted(amounts, key=lambda handle: -amounts[handle])[:MOST_STREAMS]
+    used = sum(amount > 0 for amount in amounts.values())
+    shown = sorted(amounts, key=lambda handle: -amounts[handle])[: min(used + MOST_IDLE_STREAMS, MOST_STREAMS)]
     order = {handle: row for row, handle in enumerate(lives.handle[of_kind].tolist())}
     lanes = []
     for handle in sorted(shown, key=lambda handle: order.get(handle, -1)):
