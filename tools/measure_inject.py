@@ -48,7 +48,7 @@ def line_of(place: dict[str, Any]) -> int | None:
 def defects(report: dict[str, Any]) -> list[tuple[int | None, str, str]]:
     """Line, verdict and function of each place that is accused."""
     return [
-        (line_of(site["trials"][0]["at"] or site["place"]), site["verdict"], site["place"]["api"])
+        (line_of(site["trials"][0]["at"] or site), site["verdict"], site["api"])
         for site in report["sites"]
         if site["verdict"] not in HARMLESS
     ]

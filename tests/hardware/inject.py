@@ -138,10 +138,10 @@ def measured(name: str, command: Sequence[str], device: str, options: Sequence[s
 
 def defect(tried: Tried) -> Defect:
     those = [each for each in tried.trials if each.verdict == tried.verdict]
-    native = [each.function or "?" for each in tried.place.frames if each.language != "python"]
+    native = [each.function or "?" for each in tried.frames if each.language != "python"]
     return Defect(
-        api=tried.place.api,
-        line=_PATH.sub("", line_of(tried.place.frames)),
+        api=tried.api,
+        line=_PATH.sub("", line_of(tried.frames)),
         functions=tuple(each[:MOST_LETTERS] for each in native[:2]),
         verdict=tried.verdict,
         severity=tried.severity or "",

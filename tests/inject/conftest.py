@@ -56,7 +56,7 @@ class Injected:
     @property
     def verdicts(self) -> dict[str, str]:
         """By the function."""
-        return {site["place"]["api"]: site["verdict"] for site in self.report["sites"]}
+        return {site["api"]: site["verdict"] for site in self.report["sites"]}
 
 
 @pytest.fixture

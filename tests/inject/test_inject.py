@@ -45,7 +45,7 @@ def test_statuses_that_are_dropped_and_objects_that_are_left(inject: Inject, pro
         "cudaFree": "handled",
     }
     assert done.code == 1
-    lines = {site["place"]["api"]: site["place"]["frames"][0]["line"] for site in done.report["sites"]}
+    lines = {site["api"]: site["frames"][0]["line"] for site in done.report["sites"]}
     assert (lines["cudaStreamCreate"], lines["cudaEventRecord"]) == (22, 25)
 
 
@@ -81,7 +81,7 @@ QUIET = (
 def test_what_was_accused_once_is_not_accused(inject: Inject, program: Program, way: str) -> None:
     done = inject("--codes", "refused,resource", "--calls", "every", "--format", "json", "--", program("quiet"), way)
     accused = [site for site in done.report["sites"] if site["severity"] in ("error", "warning")]
-    assert [(site["place"]["api"], site["verdict"], site["trials"][0]["because"]) for site in accused] == []
+    assert [(site["api"], site["verdict"], site["trials"][0]["because"]) for site in accused] == []
     assert done.report["sites"]
     assert done.code == 0
 
@@ -110,7 +110,13 @@ def test_a_verdict_can_be_repeated(inject: Inject, program: Program) -> None:
     done = inject("--format", "json", "--at", "cudaEventRecord", "--codes", "refused", "--", program("drops"))
     (site,) = done.report["sites"]
     (trial,) = site["trials"]
-    assert trial["fault"]["code"] == "cudaErrorInvalidValue"
+    assert (site["api"], site["code"], site["occurrence"]) == ("cudaEventRecord", "cudaErrorInvalidValue", "every")
+    assert (site["file"].rpartition("/")[2], site["function"], site["line"]) == (
+        "drops.cpp",
+        "work",
+        site["frames"][0]["line"],
+    )
+    assert site["command"] == trial["command"]
     assert trial["command"].startswith("cuvet inject --device emulated --at ")
     again = inject("--format", "json", *trial["command"].split()[4:])
     assert again.verdicts == {"cudaEventRecord": "ignored"}

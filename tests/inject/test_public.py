@@ -54,7 +54,7 @@ def defects() -> dict[str, list[Defect]]:
 
 def verdicts_at(done: Injected, line: int) -> list[str]:
     """The worst first."""
-    sites = [site for site in done.report["sites"] if site["place"]["frames"][0]["line"] == line]
+    sites = [site for site in done.report["sites"] if site["frames"][0]["line"] == line]
     assert sites, f"no place at line {line}: {done.stderr}"
     return [site["verdict"] for site in sites]
 
@@ -93,7 +93,7 @@ def test_callers_are_told_apart(inject: Inject, tmp_path: Path) -> None:
     assert {
         frame["function"].rpartition("::")[2]: site["verdict"]
         for site in done.report["sites"]
-        for frame in site["place"]["frames"]
+        for frame in site["frames"]
         if frame["function"].endswith(("ggml_backend_sched_reserve", "ggml_backend_sched_alloc_splits"))
     } == {"ggml_backend_sched_reserve": "handled", "ggml_backend_sched_alloc_splits": "crash"}
 

@@ -154,7 +154,8 @@ class Campaign:
             program=self._program(),
             survey=survey,
             sites=tuple(
-                Tried(place=self.usual.place(key), count=calls, verdict="not-tried") for key, calls in places.items()
+                Tried(**msgspec.structs.asdict(self.usual.place(key)), count=calls, verdict="not-tried")
+                for key, calls in places.items()
             ),
             untried=len(places),
             runs=self._runs,
@@ -305,12 +306,15 @@ class Campaign:
     def _tried(self, key: Key, calls: int) -> Tried:
         trials = sorted(self._trials[key], key=_order)
         reached = [each for each in trials if each.verdict != "not-reached"] or trials
-        others = [each for each in trials if each not in reached]
+        others, worst = [each for each in trials if each not in reached], reached[0]
         return Tried(
-            place=self.usual.place(key),
+            **msgspec.structs.asdict(self.usual.place(key)),
             count=calls,
-            verdict=reached[0].verdict,
-            severity=self._severity(key, reached[0]),
+            verdict=worst.verdict,
+            severity=self._severity(key, worst),
+            code=worst.fault.code,
+            occurrence=worst.fault.occurrence,
+            command=worst.command,
             trials=(*reached, *others),
         )
 

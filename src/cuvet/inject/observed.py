@@ -133,7 +133,9 @@ class Observed:
 
     def place(self, key: Key) -> Place:
         stack = self.stacks.get(key, Stack("?", ()))
-        return Place(id=key.id, api=stack.api, frames=stack.frames)
+        known = _known_line(stack.frames)
+        file, line, function = (known.file, known.line, known.function) if known is not None else (None, None, None)
+        return Place(id=key.id, api=stack.api, file=file, line=line, function=function, frames=stack.frames)
 
 
 def observe(directory: Path, ending: Ending) -> Observed:
@@ -159,8 +161,12 @@ def observe(directory: Path, ending: Ending) -> Observed:
 
 def line_of(frames: Sequence[Frame]) -> str:
     """``file:line`` of the innermost that is known, or nothing."""
-    known = next((each for each in frames if each.file and each.line), None)
+    known = _known_line(frames)
     return f"{shortened(known.file or '')}:{known.line}" if known else ""
+
+
+def _known_line(frames: Sequence[Frame]) -> Frame | None:
+    return next((each for each in frames if each.file and each.line), None)
 
 
 def shortened(path: str) -> str:

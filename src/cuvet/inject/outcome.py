@@ -9,6 +9,8 @@ import msgspec
 from cuvet.findings import Frame, Program, Severity, Tool
 
 SCHEMA = "cuvet-inject/1"
+Occurrence = Literal["every", "first", "last"]
+"""Which calls of a place failed: every one from the first on, only the first, only the last."""
 Class = Literal["resource", "refused", "sticky"]
 CLASSES: tuple[Class, ...] = get_args(Class)
 """Of statuses. ``resource``: there is not enough of something. ``refused``: the call is not accepted as it is. ``sticky``: work on the
@@ -60,10 +62,14 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of one function from one stack. ``id`` is the same in every run of the program, for ``--at``."""
+    """Calls of one function from one stack. ``id`` is the same in every run of the program, for ``--at``. ``file``, ``line`` and
+    ``function`` are those of the innermost frame whose line is known; ``frames``: the stack."""
 
     id: str
     api: str
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
     frames: tuple[Frame, ...] = ()
 
 
@@ -77,6 +83,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     kind: Class
     later: bool = False
+
+    @property
+    def occurrence(self) -> Occurrence:
+        if not self.last:
+            return "every"
+        return "first" if self.first == 1 else "last"
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,14 +110,16 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A place with all its trials. ``verdict``: the worst. ``count``: its calls in a run without faults. ``severity``: None, it is no
-    defect."""
+class Tried(Place, frozen=True, kw_only=True):
+    """A place with all its trials, the worst first. ``verdict``, ``code``, ``occurrence`` and ``command`` are of that one. ``count``: its
+    calls in a run without faults. ``severity``: None, it is no defect."""
 
-    place: Place
     count: int
     verdict: Verdict
     severity: Severity | None = None
+    code: str | None = None
+    occurrence: Occurrence | None = None
+    command: str | None = None
     trials: tuple[Trial, ...] = ()
 
 

@@ -63,7 +63,7 @@ def as_report(found: InjectReport) -> Report:
 
 def _finding(tried: Tried) -> Finding | None:
     trial = tried.trials[0]
-    place = trial.at or tried.place
+    place = trial.at or tried
     level = tried.severity
     if level is None:
         return None
@@ -89,9 +89,9 @@ def text_of(tried: Tried) -> Iterator[str]:
 
 def _list(found: InjectReport) -> Iterator[Text | str]:
     yield f"{counted(len(found.sites), 'place')} of {counted(found.survey.calls, 'call')} can fail:"
-    width = max((len(each.place.api) for each in found.sites), default=0)
+    width = max((len(each.api) for each in found.sites), default=0)
     for number, each in enumerate(found.sites, 1):
-        yield f"{number:4}  {each.place.api:<{width}}  {where(each.place)}  ({counted(each.count, 'call')})"
+        yield f"{number:4}  {each.api:<{width}}  {where(each)}  ({counted(each.count, 'call')})"
 
 
 def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
@@ -103,7 +103,7 @@ def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
 
 
 def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
-    place, level = tried.trials[0].at or tried.place, tried.severity
+    place, level = tried.trials[0].at or tried, tried.severity
     head = Text(f"{level or 'ok'}[{tried.verdict}]", style=STYLES[level] if level else "green")
     head.append(f": {place.api}: {MEANINGS[tried.verdict]}", style="bold")
     yield head

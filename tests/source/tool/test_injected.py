@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet.findings import Frame, Program, Tool
-from cuvet.inject.outcome import SEVERITY, Fault, InjectReport, Place, Survey, Trial, Tried, Verdict
+from cuvet.inject.outcome import SEVERITY, Fault, InjectReport, Survey, Trial, Tried, Verdict
 
 SOURCE = """#include <cuda_runtime.h>
 void work(char *host) {
@@ -22,10 +22,18 @@ void work(char *host) {
 
 
 def report_of(file: Path, line: int, verdict: Verdict) -> bytes:
-    place = Place(id="1.1", api="cudaStreamCreate", frames=(Frame(function="work", file=str(file), line=line),))
+    frames = (Frame(function="work", file=str(file), line=line),)
     fault = Fault(first=1, last=0, status=2, code="cudaErrorMemoryAllocation", kind="resource")
     trial = Trial(fault=fault, verdict=verdict, because=("it died of SIGSEGV",))
-    tried = Tried(place=place, count=1, verdict=verdict, severity=SEVERITY.get(verdict), trials=(trial,))
+    tried = Tried(
+        id="1.1",
+        api="cudaStreamCreate",
+        frames=frames,
+        count=1,
+        verdict=verdict,
+        severity=SEVERITY.get(verdict),
+        trials=(trial,),
+    )
     program = Program(argv=("./work",), device="emulated")
     return msgspec.json.encode(InjectReport(tool=Tool(version="1"), program=program, survey=Survey(), sites=(tried,)))
 

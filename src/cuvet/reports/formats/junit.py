@@ -87,9 +87,7 @@ def _of_findings(report: Report) -> Iterator[Element]:
 
 def _of_places(report: InjectReport) -> Iterator[Element]:
     for tried in report.sites:
-        case = _case(
-            f"cuvet.inject.{tried.place.api}", f"{tried.place.api} at {inject.where(tried.place)} ({tried.place.id})"
-        )
+        case = _case(f"cuvet.inject.{tried.api}", f"{tried.api} at {inject.where(tried)} ({tried.id})")
         about = {"message": printable(f"{tried.verdict}: {inject.MEANINGS[tried.verdict]}")}
         if tried.severity in ("error", "warning"):
             outcome = SubElement(case, "failure", {"type": tried.verdict, **about})

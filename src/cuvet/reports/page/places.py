@@ -36,8 +36,8 @@ def _row(tried: Tried) -> Markup:
     return tag(
         "tr",
         tag("td", tag("span", tried.verdict, class_=style)),
-        tag("td", tried.place.api),
-        tag("td", inject.where(tried.place), class_="place"),
+        tag("td", tried.api),
+        tag("td", inject.where(tried), class_="place"),
         tag("td", f"{tried.count:,}", class_="number"),
         tag("td", ", ".join(codes)),
     )

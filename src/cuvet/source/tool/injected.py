@@ -40,7 +40,7 @@ def read(path: Path) -> Shown:
 
 def _places(tried: Tried) -> list[tuple[str, int]]:
     """The innermost line of the program's own."""
-    frames = (tried.trials[0].at or tried.place).frames if tried.trials else ()
+    frames = (tried.trials[0].at or tried).frames if tried.trials else ()
     known = [(os.path.realpath(each.file), each.line) for each in frames if each.file and each.line]
     return known[:1]
 
@@ -48,7 +48,7 @@ def _places(tried: Tried) -> list[tuple[str, int]]:
 def _sentence(tried: Tried) -> str:
     trial = tried.trials[0]
     why = f": {trial.because[0]}" if trial.because else ""
-    return f"cuvet inject let {tried.place.api} fail with {trial.fault.code}: {tried.verdict}{why}"
+    return f"cuvet inject let {tried.api} fail with {trial.fault.code}: {tried.verdict}{why}"
 
 
 def with_shown(finding: Finding, lines: Iterable[tuple[str, int]], shown: Shown) -> Finding:
