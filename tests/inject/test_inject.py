@@ -74,6 +74,7 @@ QUIET = (
     "ends-null",
     "long-output",
     "hints",
+    "results",
 )
 
 

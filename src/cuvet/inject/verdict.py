@@ -15,6 +15,7 @@ from itertools import chain
 from cuvet.catalog import Verb
 from cuvet.inject.observed import Called, Key, Left, Observed, Said, line_of
 from cuvet.inject.outcome import Verdict
+from cuvet.knowledge.mentions import errors_in
 from cuvet.signals import signal_name
 from cuvet.sizes import counted
 
@@ -249,7 +250,8 @@ def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequenc
         return None
     places = list(_placed(output))
     if places:
-        return _placed_wrongly(seen, injection, places)
+        first_line = next(line for line in output if _PLACE.search(line))
+        return _placed_wrongly(seen, injection, places, of_error=bool(errors_in(first_line)))
     if seen.ending.exit_code != usual.ending.exit_code and _blames_launch(seen, injection, output):
         text = f"the call that failed is {injection.call.api}; the message says that a launch failed, and none did"
         return Judged("wrong-blame", (text,))
@@ -291,12 +293,16 @@ def _launches(call: Called, seen: Observed) -> bool:
     return entry_point is not None and entry_point.does(Verb.LAUNCHES)
 
 
-def _placed_wrongly(seen: Observed, injection: Reached, places: Sequence[tuple[str, int]]) -> Judged | None:
-    """By the lines that the messages name."""
+def _placed_wrongly(
+    seen: Observed, injection: Reached, places: Sequence[tuple[str, int]], *, of_error: bool
+) -> Judged | None:
+    """By the lines that the messages name. ``of_error``: the first names an error of CUDA; else it may be about results, and blames no call
+    that succeeded."""
     own = [(each.file, each.line) for each in seen.stacks[injection.call.key].frames if each.file and each.line]
     if any(_is_check_of(place, file, line) for place in places for file, line in own):
         return None
-    for each in (each for each in injection.after[: injection.went_on + 1] if not each.ends):
+    blaming = [each for each in injection.after[: injection.went_on + 1] if not each.ends and (each.failed or of_error)]
+    for each in blaming:
         frame = next((frame for frame in seen.stacks[each.key].frames if frame.file and frame.line), None)
         if frame is not None and frame.file and frame.line and _is_check_of(places[0], frame.file, frame.line):
             text = f"the call that failed is {injection.call.api}; the message names the line of {each.api}"

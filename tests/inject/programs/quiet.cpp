@@ -121,6 +121,19 @@ static int ends_null() {
     return code;
 }
 
+// What is wrong shows in the results, and the message says where these are looked at.
+static int results() {
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, 64)) return failed("cudaMalloc");
+    const bool wrong = cudaMemset(memory, 1, 64) != cudaSuccess;
+
+    // The message stands so near to this call that it could be about it.
+    if (cudaDeviceSynchronize()) exit(failed("cudaDeviceSynchronize"));
+    if (wrong) fprintf(stderr, "%s:%d: the sums are not equal\n", __FILE__, __LINE__);
+    cudaFree(memory);
+    return wrong;
+}
+
 // The message is behind more output than is kept.
 static int long_output() {
     cudaStream_t stream = nullptr;
@@ -151,7 +164,7 @@ int main(int, char** words) {
     } ways[] = {{"capture", capture},         {"logged", logged},       {"line-of-log", line_of_log},
                 {"expected", expected},       {"overload", overload},   {"aborts", aborts},
                 {"ends-itself", ends_itself}, {"workspace", workspace}, {"ends-null", ends_null},
-                {"long-output", long_output}, {"hints", hints}};
+                {"long-output", long_output}, {"results", results},     {"hints", hints}};
     for (const auto& way : ways) {
         if (strcmp(words[1], way.name) != 0) continue;
         const int code = way.run();
