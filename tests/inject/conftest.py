@@ -32,7 +32,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     headers = Path(next(iter(include.submodule_search_locations))) / "include"
 
     def compile_program(name: str) -> Path:
-        path = directory / name
+        path = directory / name.replace("/", "-")
         if not path.exists():
             libraries = [f"-L{environment.NATIVE}", "-l:libcudart.so.13", "-l:libcuda.so.1"]
             source = HERE / "programs" / f"{name}.cpp"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -85,6 +86,31 @@ def test_what_was_accused_once_is_not_accused(inject: Inject, program: Program, 
     assert [(site["api"], site["verdict"], site["trials"][0]["because"]) for site in accused] == []
     assert done.report["sites"]
     assert done.code == 0
+
+
+CORRECT = sorted(path.stem for path in (Path(__file__).parent / "programs/correct").glob("*.cpp"))
+"""Programs of a reviewer that deal with all errors."""
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_a_correct_program_is_not_accused(inject: Inject, program: Program, name: str) -> None:
+    done = inject("--format", "json", "--", program(f"correct/{name}"))
+    accused = [site for site in done.report["sites"] if site["severity"] in ("error", "warning")]
+    assert [(site["api"], site["line"], site["verdict"]) for site in accused] == []
+    assert done.report["sites"]
+
+
+def test_a_runtime_that_refuses_the_emulated_device_is_said(inject: Inject) -> None:
+    code = "from cuda.bindings import runtime; runtime.cudaMalloc(64)"
+    done = inject("--", sys.executable, "-c", code)
+    assert "contains NVIDIA's CUDA runtime, which accepts only NVIDIA's driver: use cuda.bindings.driver" in done.stderr
+    assert done.code == 2
+
+
+def test_the_budget_bounds_the_first_run(inject: Inject) -> None:
+    done = inject("--budget", "1", "--", "sleep", "600")
+    assert "did not end by itself without any fault in 1 s" in done.stderr
+    assert done.code == 2
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from cuvet.inject.outcome import (
 )
 from cuvet.inject.running import Limits, Start, end_with_parent, keep_orphans, run
 from cuvet.inject.verdict import Judged, judge, varies, without_numbers
+from cuvet.launch import unsupported
 from cuvet.model.statuses import BEFORE_INIT
 from cuvet.printable import valid
 from cuvet.regular import read_whole
@@ -111,6 +112,7 @@ class Campaign:
     told: Callable[[int, int, Trial | None], None] = lambda done, all_, trial: None
     usual: Observed = field(init=False)
     stable: frozenset[str] = field(init=False)
+    same_calls: bool = field(init=False)
     _trials: dict[Key, list[Trial]] = field(default_factory=dict)
     _runs: int = 0
     _made: int = 0
@@ -172,11 +174,17 @@ class Campaign:
 
     def _survey(self) -> Survey:
         """Two runs without a fault: what differs between them tells nothing."""
-        first = _observed(self.start, self._unused("survey"), "", Limits())
+        limits = Limits.within(self.wanted.budget_s)
+        directory = self._unused("survey")
+        first = _observed(self.start, directory, "", limits)
         self._runs += 1
         ending = first.ending
+        if refusal := unsupported.sentence(directory):
+            raise CuvetError(refusal)
         if ending.hung:
-            raise CuvetError("the program did not end by itself without any fault: cuvet inject needs one that does")
+            raise CuvetError(
+                f"the program did not end by itself without any fault in {ending.wall_s:.0f} s: cuvet inject needs one that does"
+            )
         if not any(first.threads):
             how = f"exit code {ending.exit_code}" if ending.signal is None else signal_name(ending.signal)
             raise CuvetError(
@@ -186,6 +194,7 @@ class Campaign:
         second = _observed(self.start, self._unused("survey"), "", Limits.after(ending))
         self._runs += 1
         self.usual = first
+        self.same_calls = _count_calls(first) == _count_calls(second)
         self.stable = frozenset(line for line in {*first.lines} & {*second.lines} if not varies(line))
         unstable = tuple(_differences(first, second))
         return Survey(
@@ -371,7 +380,9 @@ class Campaign:
         text = f"{job.key.site:x}:{job.key.entry_point}:{fault.first}:{fault.last}:{fault.status}:{int(fault.later)}"
         seen = _observed(self.start, directory, text, Limits.after(self.usual.ending, patience))
         sticky = fault.kind == "sticky"
-        judged = judge(self.usual, seen, later=fault.later, sticky=sticky, stable=self.stable)
+        judged = judge(
+            self.usual, seen, later=fault.later, sticky=sticky, stable=self.stable, same_calls=self.same_calls
+        )
         return judged, seen, sum(each.injected for calls in seen.threads for each in calls)
 
     def _command(self, job: Job) -> str:
@@ -402,6 +413,11 @@ def _make(job: Job) -> Finished:
 
 def _observed(start: Start, directory: Path, faults: str, limits: Limits) -> Observed:
     return observe(directory, run(start, directory, faults, limits))
+
+
+def _count_calls(seen: Observed) -> Counter[Key]:
+    """Of all threads."""
+    return Counter(call.key for calls in seen.threads for call in calls)
 
 
 def _differences(first: Observed, second: Observed) -> Iterator[str]:

@@ -106,8 +106,8 @@ class Stack(NamedTuple):
 
 @dataclass(slots=True)
 class Observed:
-    """``threads``: the calls of each thread in their order, threads by their first call. ``stacks``: of their places. ``ended_in``: whether
-    a function of the program ended the process (exit), and main did not return; None if neither was seen."""
+    """``threads``: the calls of each thread in their order, threads by their first call. ``stacks``: of their places. ``left``: of
+    processes whose main has returned; what a process leaves that a function of the program ends (exit) is the system's."""
 
     ending: Ending
     threads: list[list[Called]] = field(default_factory=list)
@@ -115,7 +115,6 @@ class Observed:
     entry_points: dict[int, EntryPoint] = field(default_factory=dict)
     left: Counter[Left] = field(default_factory=Counter)
     said: tuple[Said, ...] = ()
-    ended_in: bool | None = None
     faults: int = 0
     """Instructions that raised a signal, in any of its processes."""
     died_at: str = ""
@@ -154,8 +153,8 @@ def observe(directory: Path, ending: Ending) -> Observed:
         Said(each.name, each.severity, each.message, each.api, line_of(each.site.frames)) for each in report.findings
     )
     for process in analysis.processes():
-        _add_calls(seen, process.recording.path, run)
-        _add_left(seen, process)
+        if _add_calls(seen, process.recording.path, run):
+            _add_left(seen, process)
     return seen
 
 
@@ -175,8 +174,8 @@ def shortened(path: str) -> str:
     return path if below.startswith(os.pardir) else below
 
 
-def _add_calls(seen: Observed, path: Path, run: Run) -> None:
-    """All of its calls, also those that no rule needs to see, as far as they have a stack."""
+def _add_calls(seen: Observed, path: Path, run: Run) -> bool:
+    """All of its calls, also those that no rule needs to see, as far as they have a stack. Returns whether its main has returned."""
     recording = Recording(path)
     batches = list(recording.poll())
     known = EntryPoints(recording)
@@ -207,9 +206,8 @@ def _add_calls(seen: Observed, path: Path, run: Run) -> None:
         if fault.signal in SIGNALS:
             seen.faults += 1
             seen.died_at = line_of(sites.of_fault(fault))
-    for exited in recording.exits:
-        frames = sites.of_stack(exited.stack)[1]
-        seen.ended_in = any(not _is_of_start(frame) for frame in frames)
+    ends = [sites.of_stack(exited.stack)[1] for exited in recording.exits]
+    return bool(ends) and all(_is_of_start(frame) for frame in ends[-1])
 
 
 def _rows(batches: Sequence[Batch], known: EntryPoints) -> list[_Row]:

@@ -48,8 +48,8 @@ SEVERITY: dict[Verdict, Severity] = {
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first and the last of what it wrote.
-    ``cpu_s``: of the program and its emulated device."""
+    """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first and the last of what it wrote;
+    ``cut``: something between them is not there. ``cpu_s``: of the program and its emulated device."""
 
     pid: int = 0
     exit_code: int | None = None
@@ -59,6 +59,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     stdout: str = ""
     stderr: str = ""
+    cut: bool = False
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):

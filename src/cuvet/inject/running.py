@@ -64,6 +64,12 @@ class Limits:
     wall_s: float = 600.0
 
     @classmethod
+    def within(cls, budget_s: float | None) -> Limits:
+        """For the first run."""
+        most = cls()
+        return cls(*(min(each, budget_s or each) for each in (most.cpu_s, most.idle_s, most.wall_s)))
+
+    @classmethod
     def after(cls, usual: Ending, patience: int = 1) -> Limits:
         """For runs of a program that took as long as this one; ``patience`` times as much."""
         return cls(
@@ -153,6 +159,11 @@ class _Said:
 
     first: bytearray = field(default_factory=bytearray)
     last: bytearray = field(default_factory=bytearray)
+    cut: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        return self.cut or len(self.last) > MOST_KEPT // 2
 
     def add(self, data: bytes) -> None:
         room = MOST_KEPT // 2 - len(self.first)
@@ -160,6 +171,7 @@ class _Said:
         self.last += data[room:]
         if len(self.last) > MOST_KEPT:
             del self.last[: -MOST_KEPT // 2]
+            self.cut = True
 
     def text(self) -> str:
         return (self.first + self.last[-MOST_KEPT // 2 :]).decode("utf-8", "replace")
@@ -193,6 +205,7 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
         cpu_s=watch.cpu_s,
         stdout=out.text(),
         stderr=err.text(),
+        cut=out.is_cut or err.is_cut,
     )
 
 
@@ -255,7 +268,7 @@ def _children() -> list[int]:
 
 @dataclass
 class _Watch:
-    """Whether a run goes on. ``moved``: when it was last seen to do something."""
+    """Whether a run goes on. ``moved``: when it was last seen to do something. ``turns``: how often the device was woken."""
 
     session: int
     device: int
@@ -264,6 +277,7 @@ class _Watch:
     moved: float
     cpu_s: float = 0.0
     looked: float = 0.0
+    turns: int = 0
 
     def hangs(self) -> bool:
         now = time.monotonic()
@@ -271,8 +285,10 @@ class _Watch:
             return False
         self.looked = now
         used, runs = _used(self.session, self.device)
-        if runs or used > self.cpu_s:
+        turns = _turns(self.device)
+        if runs or used > self.cpu_s or turns != self.turns:
             self.moved = now
+        self.turns = turns
         self.cpu_s = max(self.cpu_s, used)
         limits = self.limits
         return self.cpu_s > limits.cpu_s or now - self.moved > limits.idle_s or now - self.began > limits.wall_s
@@ -304,6 +320,13 @@ def _follow(process: subprocess.Popen[bytes], said: dict[int, _Said], watch: _Wa
         if process.poll() is None and watch.hangs():
             return True
     return False
+
+
+def _turns(device: int) -> int:
+    """How often the device's process has been given a processor: it is, when the program makes a call. 0 of a real device."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{device}/schedstat").read_text().split()[2]) if device else 0
+    return 0
 
 
 def _used(session: int, device: int) -> tuple[float, bool]:

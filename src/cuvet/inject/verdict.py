@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import signal as signals
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from cuvet.catalog import Verb
+from cuvet.catalog import Kind, Verb
 from cuvet.inject.observed import Called, Key, Left, Observed, Said, line_of
 from cuvet.inject.outcome import Verdict
 from cuvet.knowledge.mentions import errors_in
@@ -44,10 +44,16 @@ _ALIASES = (
 """Overloads in cuda_runtime.h (13.5), and the functions that they call."""
 _LAUNCH = re.compile(r"\blaunch(es|ed|ing)?\b(?!-).*(fail|error)|(fail|error).*\blaunch", re.IGNORECASE)
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
-_DIGITS = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?\b(?:inf|nan)\b", re.IGNORECASE)
+_ERROR = re.compile(r"error|fail|fatal|invalid|out of memory|not permitted|not supported", re.IGNORECASE)
+_DIGITS = re.compile(
+    r"\b(?=[a-f-]*\d)[0-9a-f]{6,}(?:-[0-9a-f]{4,})*\b|0x[0-9a-f]+|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|-?\b(?:inf|nan)\b",
+    re.IGNORECASE,
+)
+"""Numbers, and identifiers that are drawn."""
 _MEASURED = re.compile(
     r"\d\s*(?:[num\u00b5]?s|secs?|seconds?|minutes?|[kMGT]?i?B/s|it/s|[kMGT]?FLOPS?)\b|\d:\d\d\b", re.IGNORECASE
 )
+_STATUS_NUMBER = re.compile(r"\b(?:rc|ret\w*|status|code|err\w*|exit|result)\b\W{0,3}-?\d+\b", re.IGNORECASE)
 _CHECK_LINES = 3
 """A check may stand so many lines below its call."""
 _MOST_LINES = 8
@@ -92,9 +98,11 @@ class Reached:
         return [each.key for each in self.after] != [each.key for each in self.usual]
 
 
-def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable: frozenset[str]) -> Judged:
+def judge(
+    usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable: frozenset[str], same_calls: bool = True
+) -> Judged:
     """``usual``: a run without a fault; ``seen``: one with. ``later``: the work of the call fails, not the call. ``stable``: lines of
-    output that runs without a fault have in common."""
+    output that runs without a fault have in common; ``same_calls``: whether these make the same calls."""
     injection = _injection(usual, seen)
     if injection is None:
         return Judged("not-reached", ("no call of this place was made in this run",))
@@ -112,7 +120,7 @@ def judge(usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable:
         or _misused(usual, seen, injection)
         or (None if sticky else _leaked(usual, seen, injection))
         or (None if sticky else _blamed(usual, seen, injection, output))
-        or _dropped(usual, seen, injection, output, stable)
+        or (None if same_calls and _others_deviate(usual, seen) else _dropped(usual, seen, injection, output, stable))
         or _handled(usual, seen, injection)
     )
     return replace(judged, output=output[:_MOST_LINES], at=injection.call.key if later else None)
@@ -125,6 +133,16 @@ def _injection(usual: Observed, seen: Observed) -> Reached | None:
             others = usual.threads[number] if number < len(usual.threads) else []
             return Reached(calls[at], calls[at + 1 :], others[at + 1 :])
     return None
+
+
+def _others_deviate(usual: Observed, seen: Observed) -> bool:
+    """Whether a thread without the fault makes other calls than without it: it may have been told of the failure."""
+    at = next((number for number, calls in enumerate(seen.threads) if any(call.injected for call in calls)), 0)
+    calls = [
+        Counter(call.key for number, made in enumerate(each.threads) for call in made if number != at)
+        for each in (usual, seen)
+    ]
+    return calls[0] != calls[1]
 
 
 def _died_inside(usual: Observed, seen: Observed) -> Judged | None:
@@ -146,7 +164,12 @@ def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Re
     unmeant = next((line for line in output if _UNMEANT.search(line)), None)
     if ending.signal in _MEANT and output and unmeant is None:
         return None
-    why = (unmeant,) if unmeant is not None else ()
+    silent = (
+        ("it wrote nothing new; what was in the buffer of stdout is lost",)
+        if ending.signal in _MEANT and not output
+        else ()
+    )
+    why = (unmeant,) if unmeant is not None else silent
     last = injection.after[-1] if injection is not None and injection.after else None
     where = _at(seen, last) if last is not None else ""
     after = f" after {last.api}{where}" if last is not None and not last.injected else ""
@@ -188,7 +211,7 @@ def _verdict_of(said: Said) -> Verdict | None:
 def _leaked(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:
     """What is left that is not left without the fault, where the program went on or returned from main. What ends the process by exit at
     the error, or by an exception that nobody caught, leaves its objects to the system."""
-    if seen.ended_in or seen.ended_in is None or seen.ending.signal is not None:
+    if seen.ending.signal is not None:
         return None
     if _is_uncaught(seen):
         return None
@@ -197,12 +220,21 @@ def _leaked(usual: Observed, seen: Observed, injection: Reached) -> Judged | Non
         {each: count for each, count in (seen.left - usual.left).items() if now[each.kind] > before[each.kind]}
     )
     failed = [each for calls in seen.threads for each in calls if each.failed]
+    if any(_ends_all(each, seen) for each in failed):
+        return None
     for kind in (kind for each in failed for kind in each.ends):  # what they were to end is left
         more -= Counter([next((each for each in more if each.kind == kind), Left(kind, "", ""))])
     if not more:
         return None
     sentences = tuple(_left_sentence(each, count) for each, count in more.most_common(3))
     return Judged("leak", sentences, minor=_exits_at_once(seen, injection))
+
+
+def _ends_all(call: Called, seen: Observed) -> bool:
+    """Whether it was to end a context, with all that is in it."""
+    entry_point = seen.entry_points.get(call.key.entry_point)
+    resets = entry_point is not None and entry_point.does(Verb.RESETS, Verb.RELEASES)
+    return resets or Kind.CONTEXT.counted in call.ends
 
 
 def _of_kinds(left: Counter[Left]) -> Counter[str]:
@@ -239,8 +271,10 @@ def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequenc
     expected = {each.key for calls in usual.threads for each in calls if each.failed}
     later = [each for each in injection.after if each.failed and not each.injected and each.key not in expected]
     named = list(_named(output))
-    if named:
-        first = named[0]
+    first_line = next((line for line in output if _NAME.search(line) or _PLACE.search(line) or _ERROR.search(line)), "")
+    if first := next(_named([first_line]), None):
+        if seen.ending.exit_code == usual.ending.exit_code and not any(each.failed for each in injection.after):
+            return None  # it goes on in another way, and may name that
         if any(_is_alias(first, name) for name in _names_of(injection.call, seen)):
             return None
         others = {name for calls in (*usual.threads, *seen.threads) for each in calls for name in _names_of(each, seen)}
@@ -249,8 +283,7 @@ def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequenc
             return Judged("wrong-blame", (f"the call that failed is {injection.call.api}; the message names {first}",))
         return None
     places = list(_placed(output))
-    if places:
-        first_line = next(line for line in output if _PLACE.search(line))
+    if places and _PLACE.search(first_line):
         return _placed_wrongly(seen, injection, places, of_error=bool(errors_in(first_line)))
     if seen.ending.exit_code != usual.ending.exit_code and _blames_launch(seen, injection, output):
         text = f"the call that failed is {injection.call.api}; the message says that a launch failed, and none did"
@@ -267,9 +300,17 @@ def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequenc
 def _taken_instead(usual: Observed, seen: Observed, injection: Reached) -> set[str]:
     """The names of calls that succeed where there is none without the fault, and do not clean up: the way that the program takes instead,
     which it may name."""
-    known = {each.key for calls in usual.threads for each in calls}
-    taken = (each for each in injection.after if not each.failed and not each.ends and each.key not in known)
+    known = {_line_of(each, usual) for calls in usual.threads for each in calls}
+    taken = (
+        each for each in injection.after if not each.failed and not each.ends and _line_of(each, seen) not in known
+    )
     return {name for each in taken for name in _names_of(each, seen)}
+
+
+def _line_of(call: Called, seen: Observed) -> tuple[str, str] | Key:
+    """Of one line the compiler may make several calls."""
+    line = line_of(seen.stacks[call.key].frames)
+    return (call.api, line) if line else call.key
 
 
 def _blames_launch(seen: Observed, injection: Reached, output: Sequence[str]) -> bool:
@@ -346,7 +387,7 @@ def _dropped(
     without_stream = _on_default_stream(injection)
     if injection.deviates and not without_stream:
         return None
-    if seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None:
+    if seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None or seen.ending.cut:
         return None
     if any(_NOTICED.search(line) for line in output) or list(_named(output)):
         return None
@@ -354,12 +395,20 @@ def _dropped(
     words = Counter(map(without_numbers, output)) - Counter(map(without_numbers, missing))
     if words:  # it says something else in words
         return None
+    if set(_told(output)) - set(_told(missing)):
+        return None
     wrong = ("its results differ", *output[:2]) if output else ()
     after = f"it made the {counted(len(injection.after), 'call')} that follow as without the fault"
     after = after if injection.after else "no call follows"
     after = "it went on with the default stream" if without_stream else after
     how = f"{after}; exit code {seen.ending.exit_code}"
     return Judged("ignored", (how, *wrong), minor=without_stream)
+
+
+def _told(lines: Iterable[str]) -> Iterator[str]:
+    """Numbers that are called a status."""
+    for line in lines:
+        yield from (found[0].lower() for found in _STATUS_NUMBER.finditer(line))
 
 
 def _on_default_stream(injection: Reached) -> bool:

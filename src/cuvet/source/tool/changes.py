@@ -45,9 +45,11 @@ def since(revision: str, root: Path | None, option: str = "--diff") -> Changes:
         raise CuvetError(f"{option} needs a git repository, and there is none here")
     if not revision or revision.startswith("-"):
         raise CuvetError(f"{option}: {revision!r} is not a revision")
-    base = _git(root, "merge-base", revision, "HEAD").strip().decode()
-    lines: dict[Path, list[int] | None] = {root / name: changed for name, changed in _changed(_git(root, *_DIFF, base))}
-    for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
+    base = _git(root, option, "merge-base", revision, "HEAD").strip().decode()
+    lines: dict[Path, list[int] | None] = {
+        root / name: changed for name, changed in _changed(_git(root, option, *_DIFF, base))
+    }
+    for name in _git(root, option, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
         if name:
             lines[root / os.fsdecode(name)] = None
     return Changes(lines)
@@ -76,11 +78,11 @@ def _name(written: bytes) -> str:
     return os.fsdecode(name.removeprefix(b"b/"))
 
 
-def _git(root: Path, *arguments: str) -> bytes:
+def _git(root: Path, option: str, *arguments: str) -> bytes:
     try:
         done = subprocess.run(["git", "-C", root, *arguments], capture_output=True)
     except FileNotFoundError:
-        raise CuvetError("--diff needs git, which is not installed") from None
+        raise CuvetError(f"{option} needs git, which is not installed") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
         hint = (
@@ -88,5 +90,5 @@ def _git(root: Path, *arguments: str) -> bytes:
             if arguments[0] == "merge-base"
             else "git failed"
         )
-        raise CuvetError(f"--diff: {said or hint}")
+        raise CuvetError(f"{option}: {said or hint}")
     return done.stdout
