@@ -128,7 +128,10 @@ def _fail(function: str, text: str, nth: int) -> Iterator[Fault]:
     shim = _shim()
     fault = Fault(int(shim.cuvet_inject(text.encode())))
     if not fault._number:
-        raise CuvetError(f"{function} cannot be made to fail in this process: its calls are not recorded")
+        raise CuvetError(
+            f"{function} cannot be made to fail in this process: it has made no CUDA call yet (make one before), or its calls are "
+            "not recorded"
+        )
     failed = False
     try:
         yield fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,10 @@ from .conftest import HANGS_S, SOURCE
 PROGRAM = Path(__file__).parent / "programs" / "fails.py"
 
 
-def run(tmp_path: Path, *before: str) -> subprocess.CompletedProcess[str]:
+def run(tmp_path: Path, *before: str, program: Path = PROGRAM) -> subprocess.CompletedProcess[str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "CUVET_"))}
     variables |= {"PYTHONPATH": str(SOURCE), "XDG_STATE_HOME": str(tmp_path)}
-    command = [*before, sys.executable, str(PROGRAM)]
+    command = [*before, sys.executable, str(program)]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=HANGS_S, check=False)
 
 
@@ -34,6 +35,42 @@ def test_calls_fail_in_a_block_and_not_outside(tmp_path: Path) -> None:
         "as it is",
     ], done.stderr
     assert "0 errors" in done.stderr or "no mistakes" in done.stderr
+
+
+POOL = """
+import ctypes
+import pytest
+
+class Pool:
+    cudart, held = ctypes.CDLL("libcudart.so.13"), []
+
+    def grow(self):
+        for _ in range(2):
+            self.held.append(ctypes.c_void_p())
+            if self.cudart.cudaMalloc(ctypes.byref(self.held[-1]), ctypes.c_size_t(64)):
+                raise MemoryError
+
+pool = Pool()
+pool.cudart.cudaFree(None)
+"""
+
+
+def test_before_the_first_call_it_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "early.py").write_text("import cuvet\nwith cuvet.fail('cudaMalloc', status=2): pass\n")
+    done = run(
+        tmp_path, sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--", program=tmp_path / "early.py"
+    )
+    assert "it has made no CUDA call yet (make one before)" in done.stderr
+
+
+def test_the_example_of_the_page_works(tmp_path: Path) -> None:
+    page = (SOURCE.parent / "docs/inject.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    (tmp_path / "example.py").write_text(f"{POOL}{example}print(len(pool.held), fault.count)\n")
+    done = run(
+        tmp_path, sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--", program=tmp_path / "example.py"
+    )
+    assert (done.stdout, done.returncode) == ("2 1\n", 0), done.stderr
 
 
 def test_without_cuvet_it_says_what_to_do(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class Reached:
 
 
 def judge(
-    usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable: frozenset[str], same_calls: bool = True
+    usual: Observed, seen: Observed, *, later: bool, sticky: bool, stable: frozenset[str], same_calls: bool
 ) -> Judged:
     """``usual``: a run without a fault; ``seen``: one with. ``later``: the work of the call fails, not the call. ``stable``: lines of
     output that runs without a fault have in common; ``same_calls``: whether these make the same calls."""

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <thread>
 
+#include "ways.h"
+
 // std::terminate, for the thread was not joined.
 static int thread() {
     void* memory = nullptr;
@@ -48,15 +50,6 @@ static int child() {
 }
 
 int main(int, char** words) {
-    static const struct {
-        const char* name;
-        int (*run)();
-    } ways[] = {{"thread", thread}, {"twice", twice}, {"child", child}};
-    for (const auto& way : ways) {
-        if (strcmp(words[1], way.name) != 0) continue;
-        const int code = way.run();
-        if (!code) puts("done");
-        return code;
-    }
-    return 2;
+    static const Way ways[] = {{"thread", thread}, {"twice", twice}, {"child", child}};
+    return run_way(ways, words[1]);
 }

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ways.h"
+
 static int failed(const char* what) {
     fprintf(stderr, "%s failed\n", what);
     return 1;
@@ -158,18 +160,9 @@ static int hints() {
 }
 
 int main(int, char** words) {
-    static const struct {
-        const char* name;
-        int (*run)();
-    } ways[] = {{"capture", capture},         {"logged", logged},       {"line-of-log", line_of_log},
-                {"expected", expected},       {"overload", overload},   {"aborts", aborts},
-                {"ends-itself", ends_itself}, {"workspace", workspace}, {"ends-null", ends_null},
-                {"long-output", long_output}, {"results", results},     {"hints", hints}};
-    for (const auto& way : ways) {
-        if (strcmp(words[1], way.name) != 0) continue;
-        const int code = way.run();
-        if (!code) puts("done");
-        return code;
-    }
-    return 2;
+    static const Way ways[] = {{"capture", capture},         {"logged", logged},       {"line-of-log", line_of_log},
+                               {"expected", expected},       {"overload", overload},   {"aborts", aborts},
+                               {"ends-itself", ends_itself}, {"workspace", workspace}, {"ends-null", ends_null},
+                               {"long-output", long_output}, {"results", results},     {"hints", hints}};
+    return run_way(ways, words[1]);
 }
