@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import pytest
 
@@ -73,13 +74,33 @@ def test_it_sleeps_between_rare_messages_and_where_others_want_the_processor(cli
     assert client.take(waits(client), 5 * MESSAGES) == 5 * MESSAGES
 
 
-@pytest.mark.parametrize("client", [Client(gap_ns=300_000), Client(gap_ns=20_000, waits=0.1)], ids=["late", "crowded"])
-def test_one_trial_that_fails_is_not_soon_repeated(client: Client) -> None:
+LATE, CROWDED = 300_000, 20_000
+
+
+@pytest.mark.parametrize("client", [Client(LATE), Client(CROWDED, waits=0.1)], ids=["late", "crowded"])
+def test_a_trial_that_fails_is_short_and_each_rest_after_it_longer(client: Client) -> None:
     waiting = waits(client)
-    client.take(waiting, MESSAGES + 1)
+    awake = [client.take(waiting, 1) == 0 or waiting.awake for _ in range(100 * MESSAGES)]
+    turns = [(key, len(list(messages))) for key, messages in groupby(awake)]
+    trials, rests = [[length for key, length in turns if key is kind] for kind in (True, False)]
+    assert max(trials) <= MESSAGES
+    assert [round(length / MESSAGES) - 1 for length in rests[:8]] == [0, 1, 2, 4, 8, REST, REST, REST]
+
+
+def test_it_tries_again_at_once_when_others_want_the_processor_no_more() -> None:
+    client = Client(CROWDED, waits=0.1)
+    waiting = waits(client)
+    for _ in range(10):
+        client.take(waiting, MESSAGES)
+    client.waits = 0
+    client.take(waiting, 2 * MESSAGES)
     assert waiting.awake
-    client.take(waiting, MESSAGES)
-    assert not waiting.awake
-    assert client.take(waiting, REST * MESSAGES) == REST * MESSAGES
-    client.take(waiting, MESSAGES)
+
+
+def test_a_trial_that_succeeds_makes_the_next_rest_short() -> None:
+    client = Client(CROWDED, waits=0.1)
+    waiting = waits(client)
+    client.take(waiting, 40 * MESSAGES)
+    client.waits = 0
+    client.take(waiting, 4 * MESSAGES)
     assert waiting.awake

@@ -19,6 +19,18 @@ EMULATED = ("--device", "emulated")
 DEVICES = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c ^$TMPDIR/cuvet-.*/device"
 """Counts the device processes whose socket is below $TMPDIR."""
 
+GROUP_OF_DEVICE = """
+import os
+from pathlib import Path
+
+def arguments(pid):
+    return Path("/proc", pid, "cmdline").read_bytes().split(bytes(1))
+
+socket = os.environ["CUVET_DEVICE_SOCKET"].encode()
+device = next(int(pid) for pid in os.listdir("/proc") if pid.isdecimal() and socket in arguments(pid))
+print(os.getpgid(device) == device, os.getsid(device) == os.getsid(0))
+"""
+
 
 def test_the_name_and_the_argument_are_those_that_the_user_wrote(cuvet, runtime_program) -> None:
     ran = cuvet.run(EMULATED, [runtime_program("mistakes"), "stale-stream"])
@@ -33,6 +45,12 @@ def test_the_name_and_the_argument_are_those_that_the_user_wrote(cuvet, runtime_
     ]
     assert places == [("main", 27), ("finish", 7), ("main", 21)]
     assert ran.report.program.device == "emulated"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess has no process_group before Python 3.11")
+def test_the_device_has_a_process_group_of_its_own_in_the_session_of_the_program(cuvet) -> None:
+    ran = cuvet.run(EMULATED, [sys.executable, "-c", GROUP_OF_DEVICE])
+    assert ran.stdout == "True True\n"
 
 
 def test_a_correct_program_has_no_finding_and_the_devices_that_were_asked_for(cuvet, runtime_program) -> None:

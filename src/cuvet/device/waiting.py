@@ -11,11 +11,12 @@ from pathlib import Path
 AT_ONCE_NS = 200_000
 """A message that comes within this time after the one before was worth staying awake for."""
 _IN_A_ROW_NS = 5 * AT_ONCE_NS
-MESSAGES = 256
+MESSAGES = 64
 """After so many it is decided again whether to stay awake."""
 REST = 16
-"""How often it is decided without a trial after one that failed."""
-_MOST_MISSED = MESSAGES // 8
+"""How often it is decided without a trial, at most, after trials that failed: once after the first, twice as often after each further. Where
+others wanted a processor, it is tried again once they do not."""
+_MOST_MISSED = MESSAGES // 16
 _MOST_WAITED, _MOST_WAITED_ASLEEP = 1 / 50, 1 / 5
 """Of the time that passes, how much the process may wait for a processor, to stay awake and to try it."""
 
@@ -39,7 +40,9 @@ class Waiting:
         self._possible = processors >= 2
         self._left = MESSAGES
         self._missed = 0
-        self._rest = 0
+        self._rest, self._next_rest = 0, 1
+        self._crowded = False
+        """Others wanted a processor when the last trial failed."""
         self._since_ns = self._clock()
         self._waited_ns = self._waited()
 
@@ -56,20 +59,24 @@ class Waiting:
                 if found := self._poll(0):
                     return found
             self._missed += 1
+            if self._missed > _MOST_MISSED:
+                self._decide()
         return self._poll(timeout_s)
 
     def _decide(self) -> None:
         now, waited = self._clock(), self._waited()
         passed_ns = now - self._since_ns
-        most = _MOST_WAITED if self.awake else _MOST_WAITED_ASLEEP
-        free = waited - self._waited_ns <= most * passed_ns
+        part = (waited - self._waited_ns) / max(passed_ns, 1)
+        free = part <= _MOST_WAITED
         if self.awake:
             self.awake = free and self._missed <= _MOST_MISSED
-            self._rest = 0 if self.awake else REST
-        elif self._rest:
+            self._crowded = not free
+            self._rest = 0 if self.awake else self._next_rest
+            self._next_rest = 1 if self.awake else min(2 * self._next_rest, REST)
+        elif self._rest and not (self._crowded and free):
             self._rest -= 1
         else:
-            self.awake = free and passed_ns < MESSAGES * _IN_A_ROW_NS
+            self.awake = part <= _MOST_WAITED_ASLEEP and passed_ns < MESSAGES * _IN_A_ROW_NS
         self._left, self._missed, self._since_ns, self._waited_ns = MESSAGES, 0, now, waited
 
 

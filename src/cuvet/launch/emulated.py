@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import cuvet
 from cuvet import CuvetError
@@ -17,6 +18,9 @@ from cuvet.launch.environment import PROTECT, private_directory
 from cuvet.signals import signal_name
 
 _SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
+_IN_A_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+"""What is typed at the terminal does not end the device. With a session of its own, Linux would give it as much of a processor as all of
+the session that the program and cuvet are in (sched(7), autogroup), so that cuvet's low priority would not count beside it."""
 _PROGRAM = (
     "import gc, sys; gc.set_threshold(int(sys.argv.pop(1))); sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
     "from cuvet.device.__main__ import main; sys.exit(main())"
@@ -93,7 +97,7 @@ def _start(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=2,
-                start_new_session=True,
+                **_IN_A_GROUP,
                 pass_fds=descriptors,
             )
     except OSError as error:
