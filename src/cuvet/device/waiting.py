@@ -14,8 +14,8 @@ _IN_A_ROW_NS = 5 * AT_ONCE_NS
 MESSAGES = 64
 """After so many it is decided again whether to stay awake."""
 REST = 16
-"""How often it is decided without a trial, at most, after trials that failed: once after the first, twice as often after each further. Where
-others wanted a processor, it is tried again once they do not."""
+"""How often it is decided without a trial, at most, after trials that failed: once after the first, twice as often after each
+further. Where others wanted a processor, it is tried again once they do not."""
 _MOST_MISSED = MESSAGES // 16
 _MOST_WAITED, _MOST_WAITED_ASLEEP = 1 / 50, 1 / 5
 """Of the time that passes, how much the process may wait for a processor, to stay awake and to try it."""
