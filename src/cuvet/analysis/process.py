@@ -106,6 +106,8 @@ class ProcessAnalysis:
         self._unknown: Counter[str] = Counter()
         self.unreturned: dict[int, RecordedCall] = {}
         """By thread: the newest call that had not returned when it was judged."""
+        self.before: Callable[[CallRecord], None] | None = None
+        """Told of each call before it is judged."""
         self.met: Meeting | None = None
         """The first call that returns only when all ranks have made it."""
 
@@ -153,6 +155,8 @@ class ProcessAnalysis:
         if self.recording.left_out:
             self._count_left_out(self._ordering.instant)
         if isinstance(item, CallRecord) and self.model is not None:
+            if self.before is not None:
+                self.before(item)
             self._judge(self.model, item, death)
             self._look_at_rest(self.model)
         elif isinstance(item, Boundary):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from cuvet import CuvetError, __version__
@@ -15,12 +16,14 @@ from cuvet.meta import Meta
 from cuvet.model import Model
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode, Run
+from cuvet.recording.records import CallRecord
 from cuvet.rules import model_rules
 
 
 class Analysis:
     """One recording directory, while it grows or afterwards. ``run`` makes it; None if that was another command, perhaps on another
-    machine. ``ignored`` says whether the report is to leave a finding out."""
+    machine. ``ignored`` says whether the report is to leave a finding out. ``before`` is told of each call before it is judged, with its
+    process."""
 
     def __init__(
         self,
@@ -29,11 +32,13 @@ class Analysis:
         ignored: Callable[[Finding], bool] = lambda finding: False,
         *,
         over_time: bool = False,
+        before: Callable[[int, CallRecord], None] | None = None,
     ) -> None:
         model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
         self._run = run
         self._over_time = over_time
+        self._before = before
         self._findings = Findings(ignored)
         self._processes: dict[Path, ProcessAnalysis] = {}
         self._first_samples: dict[Path, Samples] = {}
@@ -67,9 +72,11 @@ class Analysis:
             try:
                 recording = Recording(path)
                 generated = GeneratedCode(recording, self._run)
-                self._processes[path] = ProcessAnalysis(
+                process = ProcessAnalysis(
                     recording, self._findings, self._model_at_fork, generated, over_time=self._over_time
                 )
+                process.before = partial(self._before, recording.pid) if self._before is not None else None
+                self._processes[path] = process
             except RecordingError as error:
                 if not running:
                     self.unreadable[path] = str(error)
