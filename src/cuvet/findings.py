@@ -155,6 +155,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The call was not made (``cuvet run --protect``): ``status`` is what cuvet answered in the place of CUDA."""
     refused_then: Literal["trapped", "ended"] | None = None
     """What cuvet did before it answered: it raised SIGTRAP (``--protect=trap``), or ended the process (``--protect=abort``)."""
+    undefined: bool = False
+    """CUDA does not promise that the call returns an error: with another driver, or at another time, it may do anything."""
     host: Literal["read", "wrote"] | None = None
     """What code of the program did to memory, if it was no call; then ``api`` is its function."""
     argument: int | None = None

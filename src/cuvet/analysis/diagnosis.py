@@ -10,6 +10,7 @@ from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog.roles import ENDS
 from cuvet.findings import EarlierCall, Finding, MemoryPlace, ObjectReport, Site
 from cuvet.model import Object
+from cuvet.model.call import CRASH
 from cuvet.model.ledger import Held
 from cuvet.recording.records import Fault, HostAccess
 from cuvet.recording.sites import Sites
@@ -31,6 +32,7 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
         kept=_kept(call, violation),
         signal=call.outcome.signal,
         refused=call.refused is not None,
+        undefined=violation.undefined or CRASH in violation.outcomes,
         refused_then=None if call.refused == "returned" else call.refused,
         argument=_users_argument(call.entry_point, violation.argument, site.api),
     )
