@@ -97,7 +97,7 @@ def test_marks_say_what_was_tested_when(mistakes) -> None:
     marks = recording / "marks.jsonl"
     assert stat.S_IMODE(marks.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in marks.read_text().splitlines()]
-    of_one = [each["phase"] for each in lines if each["test"] == "test_planted.py::test_streams"]
+    of_one = [each["phase"] for each in lines if each.get("test") == "test_planted.py::test_streams"]
     assert of_one == ["setup", "call", "teardown", "end"]
     times = [each["time_ns"] for each in lines]
     assert times == sorted(times)
@@ -112,6 +112,16 @@ def test_correct_tests_pass(run_pytest) -> None:
     assert session.stderr == ""
 
 
+@pytest.mark.parametrize("arguments", [(), ("--maxfail=9",)], ids=["held", "waiting"])
+def test_a_failure_that_the_test_expects_is_counted_and_no_finding(run_pytest, arguments: tuple[str, ...]) -> None:
+    session = run_pytest("test_expected.py", *arguments)
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert blamed(session) == planted(session)
+    assert session.failed == set(planted(session))
+    assert session.says("cuvet: 5 failures")
+    assert session.summary[0].startswith("3 errors in 3 tests; ")
+
+
 def test_what_no_test_can_be_blamed_for_fails_the_session(run_pytest) -> None:
     session = run_pytest("test_imported.py")
     assert session.code == pytest.ExitCode.TESTS_FAILED
@@ -120,8 +130,15 @@ def test_what_no_test_can_be_blamed_for_fails_the_session(run_pytest) -> None:
     assert session.summary[0].startswith("1 error; ")
 
 
-def test_what_is_found_when_its_test_has_ended_names_that_test(run_pytest) -> None:
+def test_what_is_found_while_later_tests_run_fails_its_own_test(run_pytest) -> None:
     session = run_pytest("test_late.py")
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert session.failed == {"test_wrong"}
+    assert blamed(session) == {"test_wrong": "CV201"}
+
+
+def test_what_is_found_when_its_test_has_been_reported_names_that_test(run_pytest) -> None:
+    session = run_pytest("test_late.py", "--maxfail=9")
     assert session.code == pytest.ExitCode.TESTS_FAILED
     assert session.failed == set()
     during = [line for line in session.stdout.splitlines() if line.startswith("   = during: ")]

@@ -117,7 +117,9 @@ def _lines(file: BufferedReader) -> list[_Line]:
         if not text:
             break
         with suppress(ValueError, RecursionError):  # of the encoding, or of JSON
-            found.append(decode(text))
+            line = decode(text)
+            if line.mark is not None or line.phase:  # else it only has the number of a question
+                found.append(line)
     return found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import ctypes
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,12 @@ from cuvet.launch.environment import SHIM, users_own
 OWN_RECORDING = "CUVET_TESTING"
 """In the environment: pytest was started by its own plugin, and nobody else bounds the recording."""
 _ENDS_S = 10
+_RETRY_S = 0.001
+_MOST_THREADS = 1 << 12
+_UNASKED = b'{"asked":false'
+"""With which a line begins that the judge writes by itself."""
 _CLOSED = "the program closed the descriptors by which the process that judges is asked: what was called since then is not judged"
+_ENDED = "the process that judges has ended: what was called since then is not judged"
 SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
 
 
@@ -37,6 +44,26 @@ def is_recorded() -> bool:
 def records_races() -> bool:
     """Whether what this process records is enough to find races (``cuvet run --races``)."""
     return os.environ.get("CUVET_RECORD") == "accesses"
+
+
+def position() -> str:
+    """Members of an object of JSON: of this process, the time in ticks of its recording, and how many calls each thread that lives has
+    made."""
+    shim, words = _shim()
+    count = min(shim.cuvet_position(words, _MOST_THREADS), _MOST_THREADS)
+    calls = ", ".join(f'"{words[2 * at + 1]}": {words[2 * at + 2]}' for at in range(count))
+    return f'"pid": {os.getpid()}, "ticks": {words[0]}, "calls": {{{calls}}}'
+
+
+@cache
+def _shim() -> tuple[ctypes.CDLL, ctypes.Array[ctypes.c_uint64]]:
+    """With room for what it writes."""
+    return ctypes.CDLL("libcuda.so.1"), (ctypes.c_uint64 * (2 * _MOST_THREADS + 1))()
+
+
+def _joined(answers: Sequence[Any]) -> Any:
+    """The newest of some answers, with what all of them found."""
+    return {**answers[-1], "found": [found for answer in answers for found in answer.get("found", ())]}
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -65,8 +92,13 @@ class Judge:
         self._lock = threading.Lock()
         asked, self._to = os.pipe()
         self._from, answers = os.pipe()
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
         self._ours = {each: _identity(each) for each in (self._to, self._from)}
-        self._lines = io.BufferedReader(io.FileIO(self._from, closefd=False))
+        self._rest = b""
+        """Of what was read, the line that has not come to its end."""
+        self._unasked: list[bytes] = []
+        """Lines that came by themselves, and that nobody has been given."""
         try:
             self._process = subprocess.Popen(
                 command("judge", str(directory), *(["bound"] if bound else [])),
@@ -83,11 +115,18 @@ class Judge:
             os.close(asked)
             os.close(answers)
 
-    def found(self) -> Any:
-        """``judge.Answer`` as JSON has it: what was found since it was last asked. CuvetError if the judge has ended."""
-        *before, answer = map(json.loads, self.ask())
-        answer["found"] = [each for one in (*before, answer) for each in one.get("found", ())]
-        return answer
+    def found(self, number: int) -> Any:
+        """``judge.Answer`` as JSON has it, with that number: what was found since it was last asked. CuvetError if the judge has ended."""
+        lines = self.ask({"number": number})
+        return _joined([*self._told(), *map(json.loads, lines)])
+
+    def told(self) -> Any:
+        """The same without asking: what was found by now before marks with numbers (``position``); None if there is nothing new."""
+        with self._lock:
+            self._read()
+            self._take_unasked()
+            told = self._told()
+        return _joined(told) if told else None
 
     def left_behind(self, test: str, parts: Sequence[int]) -> Any:
         """``judge.Answer`` as JSON has it: what this process made in a test that has ended, and lives. ``parts``: the numbers of the
@@ -101,26 +140,78 @@ class Judge:
 
     def ask(self, question: dict[str, object] | None = None) -> list[bytes]:
         """The line that it answers, after those for which an exception (of a signal's handler) did not let somebody wait."""
-        lines = []
         with self._lock:
-            if not all(map(self._is_ours, self._ours)):
-                raise CuvetError(_CLOSED)
-            try:
-                os.write(self._to, json.dumps(question or {}).encode() + b"\n")
-                self._owed += 1
-                while self._owed:
-                    lines.append(self._lines.readline())
-                    self._owed -= 1
-            except (OSError, ValueError):
-                lines.append(b"")
-        if not lines[-1].endswith(b"\n"):
-            raise CuvetError("the process that judges has ended: what was called since then is not judged")
+            self._send(question or {})
+            self._owed += 1
+            lines = []
+            while self._owed:
+                lines.append(self._answer())
+                self._owed -= 1
         return lines
+
+    def _told(self) -> list[Any]:
+        told, self._unasked = [json.loads(line) for line in self._unasked], []
+        return told
+
+    def _answer(self) -> bytes:
+        """The next line that was asked for."""
+        while True:
+            line = self._line()
+            if line is None:
+                select.select([self._from], [], [])
+                self._read()
+            elif line.startswith(_UNASKED):
+                self._unasked.append(line)
+            else:
+                return line
+
+    def _send(self, question: dict[str, object]) -> None:
+        """A line to the judge, which may have to be read before it reads."""
+        if not all(map(self._is_ours, self._ours)):
+            raise CuvetError(_CLOSED)
+        line = json.dumps(question).encode() + b"\n"
+        while line:
+            readable, writable, _ = select.select([self._from], [self._to], [])
+            if readable:
+                self._read()
+            if writable:
+                try:
+                    line = line[os.write(self._to, line) :]
+                except BlockingIOError:  # there is room for less than it takes at once
+                    select.select([self._from], [], [], _RETRY_S)
+                except OSError:
+                    raise CuvetError(_ENDED) from None
+        self._take_unasked()
+
+    def _take_unasked(self) -> None:
+        while not self._owed and (answer := self._line()) is not None:
+            self._unasked.append(answer)
+
+    def _read(self) -> None:
+        if not self._is_ours(self._from):
+            raise CuvetError(_CLOSED)
+        try:
+            data = os.read(self._from, 1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            raise CuvetError(_ENDED)
+        self._rest += data
+
+    def _line(self) -> bytes | None:
+        line, newline, rest = self._rest.partition(b"\n")
+        if not newline:
+            return None
+        self._rest = rest
+        return line
 
     def stop(self) -> list[str]:
         """It is told to end, since children that were forked can hold its stdin open. What it could not judge, one sentence each."""
         try:
             sentences: list[str] = json.loads(self.ask({"stop": True})[-1]).get("not_checked", [])
+            select.select([self._from], [], [], _ENDS_S)  # it ends: there is nothing more to read
             self._process.wait(_ENDS_S)
         except (CuvetError, subprocess.TimeoutExpired):
             sentences = []

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import shlex
-from collections import Counter
-from collections.abc import Generator, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from cuvet import CuvetError
 from cuvet.printable import printable
 from cuvet.sizes import counted
 from cuvet.testing import markers, marks
-from cuvet.testing.asking import OWN_RECORDING, Judge, records_races
+from cuvet.testing.asking import OWN_RECORDING, Judge, position, records_races
+from cuvet.testing.expected import is_expected
+from cuvet.testing.held import MOST_HELD, Children, Held, holds
 
 _SEVERITIES = ("error", "warning", "note")
 _PLAIN = (Exception, pytest.fail.Exception)
@@ -28,17 +33,19 @@ _MOST_LATE = 100
 _RACE = "race-"
 """With which the names of rules about races begin."""
 _WITHOUT_RACES = "the marker has races=True, for which the session needs --cuvet-races"
+_AFTER = "after "
 _PASSED = pytest.StashKey[bool]()
 _OF_XUNIT = re.compile(r"_(?:xunit|unittest)_\w+?_fixture_(.+)")
 _PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
 
 
 class Part(NamedTuple):
-    """What came before an answer of the judge: a test, or words for what was outside of all tests; and what of the test, if it was not the
-    test itself."""
+    """What came before an answer of the judge: a test, or words for what was outside of all tests; what of the test, if it was not the
+    test itself; and in which phase."""
 
     test: str
     during: str = ""
+    phase: str = ""
 
 
 @dataclass
@@ -56,6 +63,8 @@ class Totals:
     processes: int = 0
     late: list[str] = field(default_factory=list)
     failing: bool = False
+    expected: int = 0
+    """Calls that failed, as their tests expect."""
     left_once: int = 0
     """Things that outlived their test, of places that did not do so twice."""
     problems: list[str] = field(default_factory=list)
@@ -65,7 +74,7 @@ class Totals:
 
     def add(self, other: dict[str, Any]) -> None:
         self.findings = dict(Counter(self.findings) + Counter(other["findings"]))
-        for name in ("tests", "calls", "processes", "left_once", "late", "problems"):
+        for name in ("tests", "calls", "processes", "expected", "left_once", "late", "problems"):
             setattr(self, name, getattr(self, name) + other[name])
         self.failing |= other["failing"]
 
@@ -77,6 +86,10 @@ class Totals:
         for problem in dict.fromkeys(self.problems):
             reporter.write_line(f"cuvet: {printable(problem)}", red=True)
         reporter.write_line(f"cuvet: {self._summary()}", red=bool(self.findings.get("error")))
+        if self.expected:
+            reporter.write_line(
+                f"cuvet: {counted(self.expected, 'failure')} that tests expect (pytest.raises): no finding"
+            )
         if self.left_once:
             left = f"{counted(self.left_once, 'object')} outlived a test, of places that left nothing behind in an earlier test"
             reporter.write_line(f"cuvet: {left}: see cuvet analyze --leaks")
@@ -125,7 +138,7 @@ class Merged:
             return
         judge = Judge(directory)
         try:
-            answer = judge.found()
+            answer = judge.found(0)
         except CuvetError as error:
             self.totals.problems.append(f"{report.nodeid}: {error}")
             return
@@ -152,6 +165,7 @@ class Checked:
 
     def __init__(self, config: pytest.Config) -> None:
         self._directory = Path(os.environ["CUVET_TRACE"])
+        self._marks = str(self._directory / marks.FILE)
         self.totals = Totals(recordings=shlex.quote(str(self._directory)))
         self._judge: Judge | None = Judge(self._directory, bound=bool(os.environ.get(OWN_RECORDING)))
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
@@ -166,6 +180,8 @@ class Checked:
         """Findings that no test has been told of yet."""
         self._lost_by = ""
         """The test that lost a context of this process."""
+        self._lost_at: int | None = None
+        """In which part that was."""
         self._ignored: dict[str, set[str]] = {}
         """By test: the rules that its markers name."""
         self._without_races: set[str] = set()
@@ -175,6 +191,14 @@ class Checked:
         self._blamed: set[str] = set()
         self._unknown: dict[str, str] = {}
         """Names in markers that no rule has, with a sentence about each."""
+        self._holds = False
+        """Tests do not wait for the judge."""
+        self._is_held = False
+        """The present test does not."""
+        self._held: deque[Held] = deque()
+        self._until = 0
+        """How many answers are known."""
+        self._children = Children()
 
     # Which tests there are.
 
@@ -188,25 +212,50 @@ class Checked:
             self._config, "workerinput"
         ):  # xdist takes no error of a worker: there the test fails
             raise pytest.UsageError(f"{in_vain[0].nodeid}: {_WITHOUT_RACES}")
-        self._collect()
+        self._holds = self._is_held = not self._looks_for_leaks and holds(self._config)
+        self._pass()
         if named and self._judge is not None:
             self._unknown = self._judge.unknown(list(dict.fromkeys(chain.from_iterable(named.values()))))
-        self._say_late()
+        if not self._holds:
+            self._say_late()
 
     # What a test does.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        try:
+            return (yield)
+        finally:
+            self._tell_held(wait=True)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run the test, and let pytest have its reports later; None if pytest is to run it, and the test waits for the judge."""
+        self._is_held = self._holds and self._judge is not None
+        if not self._is_held:
+            self._tell_held(wait=True)
+            return None
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        self._held.append(Held(item, reports, self._first, len(self._parts) - 1))
+        self._tell_held(wait=len(self._held) > MOST_HELD or self._held[0].is_old)
+        return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if self._lost_by:
-            item.add_marker(pytest.mark.skip(f"cuvet: {self._lost_by} lost the CUDA context of this process"))
-        self._first = len(self._parts)
+            item.add_marker(pytest.mark.skip(self._lost_reason))
         result = yield from self._timed(item, "setup")
-        self._collect()
+        if not self._is_held:
+            self._collect()
+        if item.get_closest_marker("cuvet") is not None:
+            self._look_at_markers(item)
+        return result
+
+    def _look_at_markers(self, item: pytest.Item) -> None:
         unknown = map(self._unknown.get, markers.ignored_rules(item))
         vain = [_WITHOUT_RACES] if _asks_in_vain(item) else []
         for mistake in filter(None, [*markers.mistakes(item), *vain, *unknown]):
             pytest.fail(f"@pytest.mark.cuvet: {mistake}", pytrace=False)
-        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -218,20 +267,21 @@ class Checked:
 
     def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
         """What the phase returns; if it raises, what was found stands beside that, but is worse than a skip."""
-        self._doing[:] = [Part(item.nodeid, _PHASES[phase])]
-        self._write(item.nodeid, phase)
+        self._begin(Part(item.nodeid, _PHASES[phase], phase))
+        if phase == "setup":
+            self._first = len(self._parts)
         try:
             return (yield)
         except pytest.skip.Exception:
-            if told := self._look(item, phase, fail=True):
+            if told := self._looked(item, phase, fail=True):
                 pytest.fail(told, pytrace=False)
             raise
         except _PLAIN:
-            self._look(item, phase)
+            self._looked(item, phase)
             raise
         finally:
             if phase == "teardown":
-                self._write(item.nodeid, "end")
+                self._end(item.nodeid)
 
     def _checked(self, item: pytest.Item, phase: marks.Phase, result: Any) -> Any:
         """The result of a phase that raised nothing, unless it fails for what was found."""
@@ -240,7 +290,7 @@ class Checked:
         if phase == "call":
             item.stash[_PASSED] = True
         raised = getattr(item, "_excinfo", None) or []  # there pytest keeps what a unittest.TestCase raised
-        told = self._look(item, phase, fail=all(isinstance(each.value, pytest.skip.Exception) for each in raised))
+        told = self._looked(item, phase, fail=all(isinstance(each.value, pytest.skip.Exception) for each in raised))
         if told:
             raised.clear()
             pytest.fail(told, pytrace=False)
@@ -265,15 +315,15 @@ class Checked:
             self._leave()
 
     def _enter(self, during: str) -> None:
-        self._collect()
-        self._doing.append(Part(self._doing[-1].test, during))
+        self._pass()
+        self._doing.append(self._doing[-1]._replace(during=during))
 
     def _leave(self) -> None:
-        self._collect()
+        self._pass()
         self._doing.pop()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._write("", "end")  # of all tests: whoever started pytest need not report
+        self._mark("", "end")  # of all tests: whoever started pytest need not report
         if self._parts:  # else the collection failed
             self._doing[:] = [Part("after the last test")]
         self._collect()
@@ -297,21 +347,113 @@ class Checked:
 
     # What was found.
 
+    @property
+    def _lost_reason(self) -> str:
+        return f"cuvet: {self._lost_by} lost the CUDA context of this process"
+
+    def _begin(self, part: Part) -> None:
+        """Of a test."""
+        self._mark(part.test, part.phase)
+        self._doing[:] = [part]
+
+    def _end(self, test: str) -> None:
+        self._mark(test, "end")
+        if self._is_held:
+            self._doing[:] = [Part("", f"{_AFTER}{test}")]
+
+    def _pass(self) -> None:
+        """A part ends; what was found in it is asked, and waited for unless the test is held."""
+        if self._is_held:
+            self._write(self._asked())
+        else:
+            self._collect()
+
+    def _mark(self, test: str, phase: str) -> None:
+        """A phase begins. If the test is held, what was found before is asked."""
+        asked = self._asked() if self._is_held else f'"pid": {os.getpid()}'
+        self._write(f'{asked}, "test": {json.dumps(test)}, "phase": "{phase}"')
+
+    def _asked(self) -> str:
+        """Members of a mark that ask about the present part."""
+        self._parts.append(self._doing[-1])
+        return f'{position()}, "number": {len(self._parts) - 1}'
+
+    def _write(self, members: str) -> None:
+        try:
+            marks.add(self._marks, f'{{"time_ns": {marks.now()}, {members}}}')
+        except CuvetError as error:
+            self._say(str(error))
+
+    def _looked(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
+        """``_look``, unless the test is held: then what fails it shows later. A test that is expected to fail is waited for, and so is one
+        that started a process: when that made its calls nobody else can tell."""
+        if self._is_held and not (self._children.any() or (phase == "call" and item.get_closest_marker("xfail"))):
+            return ""
+        return self._look(item, phase, fail=fail)
+
+    def _tell_held(self, *, wait: bool = False) -> None:
+        """Let pytest have the reports of tests of which it is known what was found in them; with ``wait`` of all."""
+        if self._held and self._judge is not None:
+            self._collect() if wait else self._hear_of(self._judge.told)
+        while self._held and (self._held[0].last < self._until or self._judge is None):
+            self._finish(self._held.popleft())
+
+    def _finish(self, held: Held) -> None:
+        """Put into the reports of a test what was found in it."""
+        own, self._pending = self._taken(lambda each: held.first <= each["asked"] <= held.last)
+        if self._lost_at is not None and held.first > self._lost_at:
+            held.skip(self._lost_reason)
+        elif own:
+            self._put(held, own)
+        held.tell()
+
+    def _put(self, held: Held, own: list[Any]) -> None:
+        self._count(held.item, own)
+        held.set_properties(held.item.user_properties)
+        for phase in ("call", "teardown"):
+            of_phase = [
+                each for each in own if (self._parts[each["asked"]].phase == "teardown") is (phase == "teardown")
+            ]
+            failing = [] if held.failed(phase) else [each for each in of_phase if self._fails(each)]
+            for each in of_phase:
+                if each not in failing:
+                    held.add_section(phase, self._told(each))
+            if failing:
+                held.fail(phase, "\n\n".join(map(self._told, failing)))
+
     def _look(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
         """The reports of what fails the test, with ``fail``; all else that was found becomes a section of the test's report."""
         self._collect()
-        own = [each for each in self._pending if each["asked"] >= self._first and not self._is_ignored(each)]
-        self._pending = [each for each in self._pending if each["asked"] < self._first]
+        self._tell_held()
+        own, self._pending = self._taken(lambda each: each["asked"] >= self._first)
         self._say_late()
         if own:
-            self._blamed.add(item.nodeid)
-            self.totals.count(each["finding"]["severity"] for each in own)
-            item.user_properties[:] = _with_rules(item.user_properties, own)
-        failing = [each for each in own if fail and each["finding"]["severity"] in self._failing]
+            self._count(item, own)
+        failing = [each for each in own if fail and self._fails(each)]
         for each in own:
             if each not in failing:
-                item.add_report_section(phase, "cuvet", self._text(each, self._parts[each["asked"]].during))
-        return "\n\n".join(self._text(each, self._parts[each["asked"]].during) for each in failing)
+                item.add_report_section(phase, "cuvet", self._told(each))
+        return "\n\n".join(map(self._told, failing))
+
+    def _taken(self, is_own: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+        """Of what no test has been told of: a test's own, without what is ignored or expected there; the rest."""
+        own, rest = [], []
+        for each in self._pending:
+            if not is_own(each):
+                rest.append(each)
+            elif is_expected(each["finding"]):
+                self.totals.expected += each["finding"]["repeats"]
+            elif not self._is_ignored(each):
+                own.append(each)
+        return own, rest
+
+    def _count(self, item: pytest.Item, own: list[Any]) -> None:
+        self._blamed.add(item.nodeid)
+        self.totals.count(each["finding"]["severity"] for each in own)
+        item.user_properties[:] = _with_rules(item.user_properties, own)
+
+    def _fails(self, found: Any) -> bool:
+        return found["finding"]["severity"] in self._failing
 
     def _look_for_leaks(self, item: pytest.Item) -> None:
         """What the test made and nobody holds any more is gone then. What a test that failed made can live in its traceback."""
@@ -331,6 +473,8 @@ class Checked:
 
     def _say_late(self) -> None:
         """What was found when the test that made the call had been reported, or is outside of all tests."""
+        if self._held:
+            return
         for each in self._pending:
             if self._is_ignored(each):
                 continue
@@ -338,7 +482,7 @@ class Checked:
             self.totals.count([severity])
             self.totals.failing |= severity in self._failing
             if len(self.totals.late) < _MOST_LATE:
-                self.totals.late.append(self._text(each, ", ".join(filter(None, self._parts[each["asked"]]))))
+                self.totals.late.append(self._text(each, ", ".join(filter(None, self._parts[each["asked"]][:2]))))
         self._pending.clear()
 
     def _is_ignored(self, found: Any) -> bool:
@@ -348,38 +492,47 @@ class Checked:
             return True
         return not {found["finding"]["rule"].lower(), name}.isdisjoint(self._ignored.get(test, ()))
 
+    def _told(self, found: Any) -> str:
+        return self._text(found, self._parts[found["asked"]].during)
+
     def _text(self, found: Any, during: str) -> str:
         """The report, with what of the test it was, and which process if it was not that of the test."""
         process = found["finding"]["site"]["process"]
         where = f"process {process}, which is not that of the test" if process != os.getpid() else ""
         return "\n".join([found["text"], *(f"   = during: {each}" for each in (during, where) if each)])
 
-    def _write(self, test: str, phase: marks.Phase) -> None:
-        try:
-            marks.write(self._directory, test=test, phase=phase)
-        except CuvetError as error:
-            self._say(str(error))
-
     def _say(self, problem: str, *, failing: bool = False) -> None:
         self.totals.problems.append(problem)
         self.totals.failing |= failing
 
     def _collect(self) -> None:
-        """Ask the judge: the answer is about the present part. If the judge has ended, that is told once, and fails the session."""
-        if self._judge is None:
-            return
-        self._parts.append(self._doing[-1])
+        """Ask the judge, and wait: the answer is about the present part."""
+        if self._judge is not None:
+            self._parts.append(self._doing[-1])
+            self._hear_of(partial(self._judge.found, len(self._parts) - 1))
+
+    def _hear_of(self, ask: Callable[[], Any]) -> None:
+        """If the judge has ended, that is told once, and fails the session."""
         try:
-            answer = self._judge.found()
+            answer = ask()
         except CuvetError as error:
             self._judge = None
-            self._say(f"{error} ({self._doing[-1].test})", failing=True)
+            part = self._doing[-1]
+            self._say(f"{error} ({part.test or part.during.removeprefix(_AFTER)})", failing=True)
             return
-        self._pending += answer.get("found", ())
+        if answer is not None:
+            self._hear(answer)
+
+    def _hear(self, answer: Any) -> None:
+        self._pending += answer["found"]
+        self._until = answer.get("until", 0)
         self.totals.calls, self.totals.processes = answer.get("calls", 0), answer.get("processes", 0)
+        self._holds &= (
+            self.totals.processes < 2
+        )  # by the clocks of two processes what is meant for one test could fail another
         lost = answer.get("lost", {}).get(str(os.getpid()))
         if lost is not None and not self._lost_by:
-            self._lost_by = self._parts[lost].test
+            self._lost_at, self._lost_by = lost, self._parts[lost].test or self._parts[lost].during
 
 
 def _called(fixturedef: pytest.FixtureDef[Any]) -> str:

@@ -1,7 +1,8 @@
 """The process that judges the calls of a program while it runs, and says on request what it has found.
 
 It is started without the shim, reads the recording, and serves one other process by its stdin and stdout: a line asks, a line answers. It
-ends when its stdin does.
+ends when its stdin does. Who does not want to wait writes marks with numbers (``marks.py``), and learns later, by lines that nobody asked
+for, what was found before each of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import select
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +26,18 @@ from msgspec.structs import replace
 from cuvet.findings import Finding, Frame
 from cuvet.meta import Meta, read_meta
 from cuvet.numeric import import_numpy
+from cuvet.regular import open_regular
+from cuvet.testing import marks
 
 if TYPE_CHECKING:
     from cuvet.analysis import Analysis
     from cuvet.analysis.calls import RecordedCall
     from cuvet.launch.bound import Bound
+    from cuvet.recording.records import CallRecord
 
 _POLL_S = 0.2
+_SOON_S = 0.02
+"""Between polls while somebody waits for what was found up to some call."""
 _PAUSES_S = (0, 0, 0.06, 0)
 """Between the polls for an answer. What is newer than 50 ms is held back if a poll finds that threads go on with calls (``SLACK_NS``)."""
 
@@ -37,13 +45,24 @@ _PAUSES_S = (0, 0, 0.06, 0)
 class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
     """``rules``: names of which it is asked whether there are such rules. ``test``: one that has ended, of which it is asked what it left
     behind: what the process ``pid`` made in it, and lives; ``parts``: the numbers of the answers that were about this test. ``stop``: the
-    judge is to end. Without these it is asked what was found."""
+    judge is to end. Without these it is asked what was found, for the answer with this ``number``, or with the next."""
 
     rules: tuple[str, ...] = ()
     test: str = ""
     pid: int = 0
     parts: frozenset[int] = frozenset()
+    number: int | None = None
     stop: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A mark with the ``number`` of an answer: what was found before it is asked. ``ticks``: when the process ``pid`` wrote it; ``calls``:
+    how many calls its threads had made then."""
+
+    number: int
+    pid: int
+    ticks: int
+    calls: dict[int, int]
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,11 +77,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``found``: since the last answer, or what a test left behind. ``once``: how many things it left behind that are made at places which
-    left nothing behind in an earlier test: they may be kept from the first use on. ``calls``, ``processes``: how many were recorded until
-    now. ``lost``: processes in which a context was lost and lives yet, with the answer before which that showed. ``unknown``: names that no
-    rule has, each with a sentence. ``not_checked``: in the last answer, what could not be judged."""
+    """``asked``: false if this is told by itself. ``until``: the number behind that of the newest answer about what was found; 0 if this is
+    no such answer. ``found``: since the last answer, or what a test left behind. ``once``: how many things it left behind that are made at
+    places which left nothing behind in an earlier test: they may be kept from the first use on. ``calls``, ``processes``: how many were
+    recorded until now. ``lost``: processes in which a context was lost and lives, with the answer before which that showed. ``unknown``:
+    names that no rule has, each with a sentence. ``not_checked``: in the last answer, what could not be judged."""
 
+    asked: bool = True
+    until: int = 0
     found: tuple[Found, ...] = ()
     once: int = 0
     calls: int = 0
@@ -86,13 +108,23 @@ class Watcher:
 
         self._choice = choice.of(make_parser(("run",)).parse_args(["run", "--", "pytest"]))
         self._meta: Meta = read_meta(directory)
-        self._analysis: Analysis = Analysis(directory, Run(time.time_ns(), self._meta.argv), self._choice.hides)
+        self._analysis: Analysis = Analysis(
+            directory, Run(time.time_ns(), self._meta.argv), self._choice.hides, before=self._before
+        )
         self._bound: Bound = Bound(DEFAULT_BOUND if bound else None)
         self._answers = self._calls = 0
         self._left: dict[Frame, str] = {}
         """The first test that left something behind, by the place where that was made."""
         self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
+        self._marks = Marks(directory)
+        self._open: deque[Mark] = deque()
+        """Of what was found before them it is not known that that is all."""
+        self._newest: dict[int, int] = {}
+        """The ``ticks`` of the newest mark of each process."""
+        self._found: list[Found] = []
+        """What was found before marks, and is not told yet."""
+        self._of_others: list[Finding] = []
 
     def poll(self) -> int:
         """Judge what is new; how many calls were read so far."""
@@ -101,7 +133,57 @@ class Watcher:
         self._bound.look_at([process.recording for process in processes])
         return sum(process.calls_read for process in processes)
 
-    def answer(self) -> Answer:
+    @property
+    def is_awaited(self) -> bool:
+        return bool(self._open)
+
+    def _read_marks(self) -> None:
+        for mark in self._marks.new():
+            for thread, number in mark.calls.items():
+                self._note(mark.pid, thread, number)
+            self._newest[mark.pid] = mark.ticks
+            self._answers = mark.number + 1
+            self._open.append(mark)
+
+    def _note(self, pid: int, thread: int, number: int) -> None:
+        until = self._until.setdefault((pid, thread), [])
+        if not until or until[-1][0] < number:
+            until.append((number, self._answers))
+
+    def _before(self, pid: int, call: CallRecord) -> None:
+        """Before a call is judged: all is known that came before the marks which were written before it."""
+        if call.entered > self._newest.get(pid, 0):
+            self._read_marks()
+        while self._open and self._open[0].pid == pid and self._open[0].ticks < call.entered:
+            self._close()
+
+    def _close(self) -> None:
+        """The oldest mark: all that was found before it is known, of the process that wrote it."""
+        mark = self._open.popleft()
+        self._take(mark.number, mark.pid)
+
+    def _take(self, asked: int, pid: int | None = None) -> None:
+        """What was found before this answer, and was not known before the one before. Of processes other than ``pid`` it is known only when
+        somebody waits."""
+        found = [*self._of_others, *filter(None, map(self._choice.told, self._analysis.take()))]
+        self._of_others = [each for each in found if pid is not None and each.site.process != pid]
+        self._found += [self._told(each, asked) for each in found if pid is None or each.site.process == pid]
+
+    def known(self) -> Answer | None:
+        """What was found before marks of which it was not known before; None if there are none."""
+        self._read_marks()
+        asked, known = self._answers, self._known()
+        before, self._calls = self._calls, self.poll()
+        if self._calls == before:  # all that was read is judged
+            while self._open and self._open[0].number < asked:
+                self._close()
+        until = self._known()
+        return self._answer(until, asked=False) if until > known else None
+
+    def _known(self) -> int:
+        return self._open[0].number if self._open else self._answers
+
+    def answer(self, number: int | None) -> Answer:
         """What was found up to now."""
         for pause_s in _PAUSES_S:
             if pause_s:
@@ -109,21 +191,29 @@ class Watcher:
             before, self._calls = self._calls, self.poll()
             if self._calls == before:  # what is held back is judged only by a poll that finds no more
                 break
+        self._read_marks()
+        while self._open:
+            self._close()
+        asked = self._answers = self._answers if number is None else number
+        for process in self._analysis.processes():
+            for thread, calls in process.recording.calls_of_thread.items():
+                self._note(process.recording.pid, thread, calls)
+        self._answers += 1
+        self._take(asked)
+        return self._answer(self._answers)
+
+    def _answer(self, until: int, *, asked: bool = True) -> Answer:
         processes = self._analysis.processes()
-        for process in processes:
-            for thread, number in process.recording.calls_of_thread.items():
-                until = self._until.setdefault((process.recording.pid, thread), [])
-                if not until or until[-1][0] < number:
-                    until.append((number, self._answers))
         lost = {process.recording.pid: call for process in processes if (call := process.lost_by()) is not None}
-        answer = Answer(
-            found=tuple(map(self._told, filter(None, map(self._choice.told, self._analysis.take())))),
+        found, self._found = self._found, []
+        return Answer(
+            until=until,
+            asked=asked,
+            found=tuple(found),
             calls=sum(max(process.recording.calls_made, process.calls_read) for process in processes),
             processes=len(processes),
             lost={pid: self._asked(pid, call.thread, call.number) for pid, call in lost.items()},
         )
-        self._answers += 1
-        return answer
 
     def left_behind(self, question: Question) -> Answer:
         """After a test. What is made at the same place is one finding."""
@@ -147,9 +237,11 @@ class Watcher:
             else:
                 because = (f"what this place made in {first} outlived that test, too",)
                 found[place] = replace(each, severity="warning", because=because)
-        return Answer(found=tuple(map(self._told, found.values())), once=once)
+        told = (self._told(each, self._answers) for each in found.values())
+        return Answer(found=tuple(told), once=once)
 
-    def _told(self, finding: Finding) -> Found:
+    def _told(self, finding: Finding, asked: int) -> Found:
+        """``asked``: the number of the answer before which it was found; the call may have been made before an earlier one."""
         from cuvet.reports import terminal
         from cuvet.reports.selection import fitting
 
@@ -157,13 +249,13 @@ class Watcher:
         terminal.render_finding(finding, self._meta.program, terminal.console(out, "never"), fitting(finding))
         return Found(
             finding=finding,
-            asked=self._asked(site.process, site.thread, site.call),
+            asked=min(asked, self._asked(site.process, site.thread, site.call)),
             time_ns=self._time(site.process, site.time_ns),
             text=out.getvalue().rstrip(),
         )
 
     def _asked(self, pid: int, thread: int, call: int) -> int:
-        """The number of the first answer before which a thread had made its call of that number."""
+        """The number of the first answer before which a thread is known to have made its call of that number."""
         until = self._until.get((pid, thread), [])
         at = bisect_left(until, (call,))
         return until[at][1] if at < len(until) else self._answers
@@ -189,7 +281,7 @@ def _answer(watcher: Watcher, question: Question) -> Answer:
         return Answer(unknown=unknown(question.rules))
     if question.stop:
         return Answer(not_checked=watcher.stop())
-    return watcher.left_behind(question) if question.test else watcher.answer()
+    return watcher.left_behind(question) if question.test else watcher.answer(question.number)
 
 
 def unknown(names: Iterable[str]) -> dict[str, str]:
@@ -206,23 +298,58 @@ def unknown(names: Iterable[str]) -> dict[str, str]:
     return sentences
 
 
+class Marks:
+    """Marks with numbers, as they are written."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / marks.FILE
+        self._file: io.FileIO | None = None
+        self._rest = b""
+
+    def new(self) -> Iterator[Mark]:
+        """Those since this was asked last."""
+        data = self._read()
+        if not data:
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if b'"number"' in line:
+                with suppress(msgspec.MsgspecError):  # a mark of the program, with such a name
+                    yield _decode_mark(line)
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            try:
+                self._file = io.FileIO(open_regular(self._path, follow=False))
+            except OSError:  # there are none yet
+                return b""
+        return self._file.read() or b""
+
+
+_decode_mark = msgspec.json.Decoder(Mark).decode
+
+
 def main() -> int:
     """``DIR [bound]``."""
     watcher = Watcher(Path(sys.argv[1]), bound=sys.argv[2:] == ["bound"])
-    decode, encode = msgspec.json.Decoder(Question).decode, msgspec.json.encode
-    rest = b""
+    decode, rest, due = msgspec.json.Decoder(Question).decode, b"", time.monotonic()
     while True:
-        if not select.select([0], [], [], _POLL_S)[0]:
-            watcher.poll()
-            continue
-        data = os.read(0, 1 << 16)
-        if not data:
-            watcher.stop()
-            return 0
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            question = decode(line)
-            sys.stdout.buffer.write(encode(_answer(watcher, question)) + b"\n")
-            sys.stdout.buffer.flush()
-            if question.stop:
+        if select.select([0], [], [], max(0, due - time.monotonic()))[0]:
+            data = os.read(0, 1 << 16)
+            if not data:
+                watcher.stop()
                 return 0
+            *lines, rest = (rest + data).split(b"\n")
+            for question in map(decode, lines):
+                _write(_answer(watcher, question))
+                if question.stop:
+                    return 0
+        if time.monotonic() >= due:
+            if (known := watcher.known()) is not None:
+                _write(known)
+            due = time.monotonic() + (_SOON_S if watcher.is_awaited or known else _POLL_S)
+
+
+def _write(answer: Answer) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    sys.stdout.buffer.flush()

@@ -15,6 +15,7 @@ FILE = "marks.jsonl"
 Phase = Literal["setup", "call", "teardown", "end"]
 """Of a test; ``end`` is after its tear-down."""
 _NEWEST_BYTES = 1 << 16
+_APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def now() -> int:
@@ -22,20 +23,21 @@ def now() -> int:
     return time.monotonic_ns()
 
 
-def write(directory: Path, **what: str) -> int:
-    """Add a line with the time and the process to the marks of a recording; when it was. CuvetError if it cannot be written."""
-    time_ns = now()
-    line = json.dumps({"time_ns": time_ns, "pid": os.getpid(), **what}) + "\n"
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+def write(directory: Path, **what: object) -> None:
+    """Add a line with the time and the process to the marks of a recording. CuvetError if it cannot be written."""
+    add(os.path.join(directory, FILE), json.dumps({"time_ns": now(), "pid": os.getpid(), **what}))
+
+
+def add(path: str, line: str) -> None:
+    """Add a line, an object of JSON, to a file of marks. CuvetError if it cannot be written."""
     try:
-        descriptor = os.open(directory / FILE, flags, 0o600)
+        descriptor = os.open(path, _APPENDED, 0o600)
         try:
-            os.write(descriptor, line.encode())
+            os.write(descriptor, f"{line}\n".encode())
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise CuvetError(f"{directory / FILE}: the mark could not be written: {error.strerror}") from None
-    return time_ns
+        raise CuvetError(f"{path}: the mark could not be written: {error.strerror}") from None
 
 
 class Running(NamedTuple):
