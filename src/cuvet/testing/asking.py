@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from json import dumps, loads
+from os import fstat, getpid, read, write
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from cuvet.launch.environment import SHIM, users_own
 
 OWN_RECORDING = "CUVET_TESTING"
 """In the environment: pytest was started by its own plugin, and nobody else bounds the recording."""
-_ENDS_S = 10
+_DETACHED = 'exec 3<&0; "$@" <&3 3<&- & echo $!'
+"""A test may wait for all children of its process, or end them: the judge is none."""
 _RETRY_S = 0.001
 _MOST_THREADS = 1 << 12
 _UNASKED = b'{"asked":false'
@@ -49,10 +53,15 @@ def records_races() -> bool:
 def position() -> str:
     """Members of an object of JSON: of this process, the time in ticks of its recording, and how many calls each thread that lives has
     made."""
+    calls = ", ".join(f'"{thread}": {number}' for thread, number in calls_of_threads().items())
+    return f'"pid": {getpid()}, "ticks": {_shim()[1][0]}, "calls": {{{calls}}}'
+
+
+def calls_of_threads() -> dict[int, int]:
+    """How many calls each thread of this process has made, of those that live and have made any."""
     shim, words = _shim()
     count = min(shim.cuvet_position(words, _MOST_THREADS), _MOST_THREADS)
-    calls = ", ".join(f'"{words[2 * at + 1]}": {words[2 * at + 2]}' for at in range(count))
-    return f'"pid": {os.getpid()}, "ticks": {words[0]}, "calls": {{{calls}}}'
+    return {words[2 * at + 1]: words[2 * at + 2] for at in range(count)}
 
 
 @cache
@@ -86,7 +95,7 @@ class Judge:
     bounded, as nobody else does it. CuvetError if that process cannot be started."""
 
     def __init__(self, directory: Path, *, bound: bool = False) -> None:
-        self.pid = os.getpid()
+        self.pid = getpid()
         self._owed = 0
         """Answers that nobody has read."""
         self._lock = threading.Lock()
@@ -99,26 +108,29 @@ class Judge:
         """Of what was read, the line that has not come to its end."""
         self._unasked: list[bytes] = []
         """Lines that came by themselves, and that nobody has been given."""
+        arguments = [str(directory), str(self.pid), *(["bound"] if bound else [])]
         try:
-            self._process = subprocess.Popen(
-                command("judge", str(directory), *(["bound"] if bound else [])),
+            subprocess.run(
+                ["/bin/sh", "-c", _DETACHED, "sh", *command("judge", *arguments)],
                 env=users_own(os.environ),
                 stdin=asked,
                 stdout=answers,
                 stderr=2,
                 start_new_session=True,
+                check=True,
             )
-        except OSError as error:
+        except (OSError, subprocess.CalledProcessError) as error:
             self._close()
-            raise CuvetError(f"the process that judges cannot be started: {error.strerror}") from None
+            raise CuvetError(f"the process that judges cannot be started: {error}") from None
         finally:
             os.close(asked)
             os.close(answers)
+        self._process = int(self._answer())
 
     def found(self, number: int) -> Any:
         """``judge.Answer`` as JSON has it, with that number: what was found since it was last asked. CuvetError if the judge has ended."""
         lines = self.ask({"number": number})
-        return _joined([*self._told(), *map(json.loads, lines)])
+        return _joined([*self._told(), *map(loads, lines)])
 
     def told(self) -> Any:
         """The same without asking: what was found by now before marks with numbers (``position``); None if there is nothing new."""
@@ -131,11 +143,11 @@ class Judge:
     def left_behind(self, test: str, parts: Sequence[int]) -> Any:
         """``judge.Answer`` as JSON has it: what this process made in a test that has ended, and lives. ``parts``: the numbers of the
         answers that are about this test."""
-        return json.loads(self.ask({"test": test, "pid": os.getpid(), "parts": parts})[-1])
+        return loads(self.ask({"test": test, "pid": getpid(), "parts": parts})[-1])
 
     def unknown(self, names: Sequence[str]) -> dict[str, str]:
         """The names that no rule has, with a sentence about each."""
-        sentences: dict[str, str] = json.loads(self.ask({"rules": list(names)})[-1]).get("unknown", {})
+        sentences: dict[str, str] = loads(self.ask({"rules": list(names)})[-1]).get("unknown", {})
         return sentences
 
     def ask(self, question: dict[str, object] | None = None) -> list[bytes]:
@@ -150,7 +162,7 @@ class Judge:
         return lines
 
     def _told(self) -> list[Any]:
-        told, self._unasked = [json.loads(line) for line in self._unasked], []
+        told, self._unasked = [loads(line) for line in self._unasked], []
         return told
 
     def _answer(self) -> bytes:
@@ -169,14 +181,14 @@ class Judge:
         """A line to the judge, which may have to be read before it reads."""
         if not all(map(self._is_ours, self._ours)):
             raise CuvetError(_CLOSED)
-        line = json.dumps(question).encode() + b"\n"
+        line = dumps(question).encode() + b"\n"
         while line:
             readable, writable, _ = select.select([self._from], [self._to], [])
             if readable:
                 self._read()
             if writable:
                 try:
-                    line = line[os.write(self._to, line) :]
+                    line = line[write(self._to, line) :]
                 except BlockingIOError:  # there is room for less than it takes at once
                     select.select([self._from], [], [], _RETRY_S)
                 except OSError:
@@ -191,7 +203,7 @@ class Judge:
         if not self._is_ours(self._from):
             raise CuvetError(_CLOSED)
         try:
-            data = os.read(self._from, 1 << 16)
+            data = read(self._from, 1 << 16)
         except BlockingIOError:
             return
         except OSError:
@@ -210,13 +222,11 @@ class Judge:
     def stop(self) -> list[str]:
         """It is told to end, since children that were forked can hold its stdin open. What it could not judge, one sentence each."""
         try:
-            sentences: list[str] = json.loads(self.ask({"stop": True})[-1]).get("not_checked", [])
-            select.select([self._from], [], [], _ENDS_S)  # it ends: there is nothing more to read
-            self._process.wait(_ENDS_S)
-        except (CuvetError, subprocess.TimeoutExpired):
+            sentences: list[str] = loads(self.ask({"stop": True})[-1]).get("not_checked", [])
+        except CuvetError:
             sentences = []
-            self._process.kill()
-            self._process.wait()
+            with suppress(OSError):
+                os.kill(self._process, signal.SIGKILL)
         self._close()
         return sentences
 
@@ -231,7 +241,7 @@ class Judge:
 
 def _identity(descriptor: int) -> tuple[int, int] | None:
     try:
-        status = os.fstat(descriptor)
+        status = fstat(descriptor)
     except OSError:
         return None
     return status.st_dev, status.st_ino

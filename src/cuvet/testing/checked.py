@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import re
 import shlex
+import unittest
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
+from json import dumps
+from os import getpid
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,17 +25,16 @@ from cuvet.printable import printable
 from cuvet.sizes import counted
 from cuvet.testing import markers, marks
 from cuvet.testing.asking import OWN_RECORDING, Judge, position, records_races
-from cuvet.testing.expected import is_expected
+from cuvet.testing.expected import Expected
 from cuvet.testing.held import MOST_HELD, Children, Held, holds
 
 _SEVERITIES = ("error", "warning", "note")
-_PLAIN = (Exception, pytest.fail.Exception)
-"""With what a phase of a test can end, other than the session."""
 _MOST_LATE = 100
 _RACE = "race-"
 """With which the names of rules about races begin."""
 _WITHOUT_RACES = "the marker has races=True, for which the session needs --cuvet-races"
 _AFTER = "after "
+_SHARED = ", which was set up for "
 _PASSED = pytest.StashKey[bool]()
 _OF_XUNIT = re.compile(r"_(?:xunit|unittest)_\w+?_fixture_(.+)")
 _PHASES: dict[str, str] = {"setup": "set-up of the test", "call": "", "teardown": "tear-down of the test"}
@@ -55,6 +56,10 @@ class Totals:
 
     recordings: str
     """For a shell."""
+    session: str = ""
+    """The directory of the recording, if nobody else tells how large all of them are."""
+    device: str = ""
+    """Part of a sentence; empty for a GPU."""
     findings: dict[str, int] = field(default_factory=dict)
     """By severity."""
     tests: int = 0
@@ -100,9 +105,9 @@ class Totals:
         from cuvet.launch import trace
         from cuvet.reports.summary import MANY_BYTES, all_kept
 
-        kept, session = trace.size_of_all(), Path(os.environ["CUVET_TRACE"])
-        if kept >= MANY_BYTES and os.environ.get(OWN_RECORDING):
-            reporter.write_line(f"cuvet: {all_kept(session.parent, kept)}")
+        kept = trace.size_of_all() if self.session else 0
+        if kept >= MANY_BYTES:
+            reporter.write_line(f"cuvet: {all_kept(Path(self.session).parent, kept)}")
 
     def _summary(self) -> str:
         if not self.calls:
@@ -110,10 +115,18 @@ class Totals:
         counts = ((self.findings.get(each, 0), each) for each in _SEVERITIES)
         found = ", ".join(counted(count, each) for count, each in counts if count or each == "error")
         tests = f" in {counted(self.tests, 'test')}" if self.tests else ""
-        device = ", on the emulated device" if os.environ.get("CUVET_DEVICE_SOCKET") else ""
-        return (
-            f"{found}{tests}; {counted(self.calls, 'CUDA call')} of {counted(self.processes, 'process')} judged{device}"
-        )
+        judged = f"{counted(self.calls, 'CUDA call')} of {counted(self.processes, 'process')} judged"
+        return f"{found}{tests}; {judged}{self.device}"
+
+
+def _totals(recordings: str) -> Totals:
+    """Of a session that begins, with what its environment says: tests may change that."""
+    emulated = bool(os.environ.get("CUVET_DEVICE_SOCKET"))
+    return Totals(
+        recordings=recordings,
+        session=os.environ["CUVET_TRACE"] if os.environ.get(OWN_RECORDING) else "",
+        device=", on the emulated device" if emulated else "",
+    )
 
 
 class Merged:
@@ -121,7 +134,7 @@ class Merged:
 
     def __init__(self) -> None:
         self._directory = Path(os.environ["CUVET_TRACE"])
-        self.totals = Totals(recordings=f"{shlex.quote(str(self._directory))}/gw*")
+        self.totals = _totals(f"{shlex.quote(str(self._directory))}/gw*")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -166,7 +179,10 @@ class Checked:
     def __init__(self, config: pytest.Config) -> None:
         self._directory = Path(os.environ["CUVET_TRACE"])
         self._marks = str(self._directory / marks.FILE)
-        self.totals = Totals(recordings=shlex.quote(str(self._directory)))
+        self.totals = _totals(shlex.quote(str(self._directory)))
+        self._pid = getpid()
+        self._expected = Expected()
+        self._expected.watch()
         self._judge: Judge | None = Judge(self._directory, bound=bool(os.environ.get(OWN_RECORDING)))
         self._failing = _SEVERITIES[: _SEVERITIES.index(config.option.cuvet_fail_on) + 1]
         self._config = config
@@ -199,6 +215,8 @@ class Checked:
         self._until = 0
         """How many answers are known."""
         self._children = Children()
+        self._heard: set[tuple[object, ...]] = set()
+        """Findings that have come."""
 
     # Which tests there are.
 
@@ -242,6 +260,7 @@ class Checked:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        __tracebackhide__ = True
         if self._lost_by:
             item.add_marker(pytest.mark.skip(self._lost_reason))
         result = yield from self._timed(item, "setup")
@@ -259,10 +278,12 @@ class Checked:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        __tracebackhide__ = True
         return self._checked(item, "call", (yield from self._timed(item, "call")))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        __tracebackhide__ = True
         return self._checked(item, "teardown", (yield from self._timed(item, "teardown")))
 
     def _timed(self, item: pytest.Item, phase: marks.Phase) -> Generator[None, Any, Any]:
@@ -270,13 +291,16 @@ class Checked:
         self._begin(Part(item.nodeid, _PHASES[phase], phase))
         if phase == "setup":
             self._first = len(self._parts)
+        __tracebackhide__ = True
         try:
             return (yield)
-        except pytest.skip.Exception:
+        except (pytest.skip.Exception, unittest.SkipTest):
             if told := self._looked(item, phase, fail=True):
                 pytest.fail(told, pytrace=False)
             raise
-        except _PLAIN:
+        except (KeyboardInterrupt, pytest.exit.Exception):  # the session ends
+            raise
+        except BaseException:
             self._looked(item, phase)
             raise
         finally:
@@ -299,6 +323,7 @@ class Checked:
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         """A fixture that several tests share. If it has parameters, pytest tears it down in the set-up of a test that needs another one."""
+        __tracebackhide__ = True
         if fixturedef.scope == "function":
             return (yield)
         needed_by = self._doing[-1].test
@@ -307,7 +332,7 @@ class Checked:
             return (yield)
         finally:
             self._leave()
-            during = f"{_torn_down(fixturedef)}, which was set up for {needed_by}"
+            during = f"{_torn_down(fixturedef)}{_SHARED}{needed_by}"
             fixturedef.addfinalizer(lambda: self._enter(during))
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
@@ -322,7 +347,11 @@ class Checked:
         self._pass()
         self._doing.pop()
 
+    @pytest.hookimpl(trylast=True)  # fixtures can end there
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if getpid() != self._pid:  # a child that a test forked goes on as if it were pytest
+            return
+        self._expected.unwatch()
         self._mark("", "end")  # of all tests: whoever started pytest need not report
         if self._parts:  # else the collection failed
             self._doing[:] = [Part("after the last test")]
@@ -331,6 +360,7 @@ class Checked:
         self._say_late()
         if self._judge is not None:
             self.totals.problems += [f"not checked: {sentence}" for sentence in self._judge.stop()]
+            self._judge = None
         self.totals.tests = len(self._blamed)
         if self._lost_by:
             self._say(f"{self._lost_by} lost the CUDA context: later tests of its process were skipped")
@@ -370,8 +400,8 @@ class Checked:
 
     def _mark(self, test: str, phase: str) -> None:
         """A phase begins. If the test is held, what was found before is asked."""
-        asked = self._asked() if self._is_held else f'"pid": {os.getpid()}'
-        self._write(f'{asked}, "test": {json.dumps(test)}, "phase": "{phase}"')
+        asked = self._asked() if self._is_held else f'"pid": {getpid()}'
+        self._write(f'{asked}, "test": {dumps(test)}, "phase": "{phase}"')
 
     def _asked(self) -> str:
         """Members of a mark that ask about the present part."""
@@ -379,6 +409,8 @@ class Checked:
         return f'{position()}, "number": {len(self._parts) - 1}'
 
     def _write(self, members: str) -> None:
+        if getpid() != self._pid:
+            return
         try:
             marks.add(self._marks, f'{{"time_ns": {marks.now()}, {members}}}')
         except CuvetError as error:
@@ -387,7 +419,7 @@ class Checked:
     def _looked(self, item: pytest.Item, phase: marks.Phase, *, fail: bool = False) -> str:
         """``_look``, unless the test is held: then what fails it shows later. A test that is expected to fail is waited for, and so is one
         that started a process: when that made its calls nobody else can tell."""
-        if self._is_held and not (self._children.any() or (phase == "call" and item.get_closest_marker("xfail"))):
+        if self._is_held and not (self._children.any() or item.get_closest_marker("xfail")):
             return ""
         return self._look(item, phase, fail=fail)
 
@@ -402,7 +434,8 @@ class Checked:
         """Put into the reports of a test what was found in it."""
         own, self._pending = self._taken(lambda each: held.first <= each["asked"] <= held.last)
         if self._lost_at is not None and held.first > self._lost_at:
-            held.skip(self._lost_reason)
+            parts = self._parts[held.first : held.last + 1]
+            held.skip(self._lost_reason, ends_others=any(_SHARED in part.during for part in parts))
         elif own:
             self._put(held, own)
         held.tell()
@@ -441,7 +474,7 @@ class Checked:
         for each in self._pending:
             if not is_own(each):
                 rest.append(each)
-            elif is_expected(each["finding"]):
+            elif self._expected.has(each["finding"]):
                 self.totals.expected += each["finding"]["repeats"]
             elif not self._is_ignored(each):
                 own.append(each)
@@ -498,7 +531,7 @@ class Checked:
     def _text(self, found: Any, during: str) -> str:
         """The report, with what of the test it was, and which process if it was not that of the test."""
         process = found["finding"]["site"]["process"]
-        where = f"process {process}, which is not that of the test" if process != os.getpid() else ""
+        where = f"process {process}, which is not that of the test" if process != getpid() else ""
         return "\n".join([found["text"], *(f"   = during: {each}" for each in (during, where) if each)])
 
     def _say(self, problem: str, *, failing: bool = False) -> None:
@@ -513,26 +546,50 @@ class Checked:
 
     def _hear_of(self, ask: Callable[[], Any]) -> None:
         """If the judge has ended, that is told once, and fails the session."""
+        if getpid() != self._pid:
+            return
         try:
             answer = ask()
         except CuvetError as error:
-            self._judge = None
             part = self._doing[-1]
             self._say(f"{error} ({part.test or part.during.removeprefix(_AFTER)})", failing=True)
-            return
+            self._judge = None
+            answer = self._judged_again() if self._held else None
         if answer is not None:
             self._hear(answer)
 
+    def _judged_again(self) -> Any:
+        """What a new judge says of the tests that are held, as the recording and the marks have it."""
+        judge = Judge(self._directory)
+        try:
+            answer = judge.found(len(self._parts))
+        except CuvetError:
+            return None
+        finally:
+            judge.stop()
+        self._parts.append(self._doing[-1])
+        return answer
+
     def _hear(self, answer: Any) -> None:
-        self._pending += answer["found"]
+        for each in answer["found"]:
+            key = _identity(each["finding"])
+            if key not in self._heard:
+                self._heard.add(key)
+                self._pending.append(each)
         self._until = answer.get("until", 0)
         self.totals.calls, self.totals.processes = answer.get("calls", 0), answer.get("processes", 0)
         self._holds &= (
             self.totals.processes < 2
         )  # by the clocks of two processes what is meant for one test could fail another
-        lost = answer.get("lost", {}).get(str(os.getpid()))
+        lost = answer.get("lost", {}).get(str(self._pid))
         if lost is not None and not self._lost_by:
             self._lost_at, self._lost_by = lost, self._parts[lost].test or self._parts[lost].during
+
+
+def _identity(finding: Any) -> tuple[object, ...]:
+    """Equal for findings that are told twice: a call that lost a context is one again for each that shows it."""
+    site = finding["site"]
+    return finding["rule"], site["process"], site["thread"], site["call"], finding["message"]
 
 
 def _called(fixturedef: pytest.FixtureDef[Any]) -> str:

@@ -1,58 +1,92 @@
-"""Which failures a test expects: of calls that are made inside a block of ``pytest.raises`` or ``assertRaises``."""
+"""Which failures a test expects: of calls that are made in a block of ``pytest.raises`` or ``assertRaises`` that ends by the exception.
+
+The classes behind these blocks are made to note how many calls each thread had made when a block began and ended.
+"""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import chain
+import sys
+import unittest.case
+from collections.abc import Callable
+from functools import wraps
+from os import getpid
 from typing import Any
 
-from cuvet.regular import read_regular
+import pytest
 
-_BLOCKS = frozenset(
-    {"raises", "assertRaises", "assertRaisesRegex", "assert_raises", "assert_raises_regex", "RaisesExc", "RaisesGroup"}
-)
-"""Functions that are given what is expected; those of pytest, unittest and numpy.testing. A test whose block raises nothing fails."""
-_MOST_BYTES = 8 << 20
+from cuvet.testing.asking import calls_of_threads
+
+Calls = dict[int, int]
+"""Of each thread that lives."""
 
 
-def is_expected(finding: dict[str, Any]) -> bool:
-    """Whether the call of a finding (as JSON) returned an error, and the test expects the exception that it leads to: the call, or one that
-    failed because of it, was made in such a block."""
-    failed = [each for each in (finding, *finding.get("consequences", ())) if _failed(each)]
-    return _failed(finding) and any(map(_is_in_block, failed))
+class Expected:
+    """Blocks that ended by the exception that they expect, and in which calls were made. ``watch`` notes them, ``unwatch`` ends that."""
+
+    def __init__(self) -> None:
+        self._pid = getpid()
+        self._begun: dict[int, list[Calls]] = {}
+        """By block. One may be entered again inside of itself."""
+        self._blocks: list[tuple[Calls, Calls]] = []
+        self._replaced: list[tuple[type, str, Any]] = []
+
+    def watch(self) -> None:
+        for kind in _kinds():
+            self._replace(kind, "__enter__", self._entering)
+            self._replace(kind, "__exit__", self._exiting)
+
+    def unwatch(self) -> None:
+        while self._replaced:
+            kind, name, original = self._replaced.pop()
+            setattr(kind, name, original)
+
+    def has(self, finding: dict[str, Any]) -> bool:
+        """Whether the call of a finding (as JSON) returned an error, and it, or one that failed because of it, was made in such a block."""
+        failed = [each for each in (finding, *finding["consequences"]) if _failed(each)]
+        return _failed(finding) and any(self._made(each["site"]) for each in failed)
+
+    def _made(self, site: dict[str, Any]) -> bool:
+        thread, call = site["thread"], site["call"]
+        if site["process"] != self._pid:
+            return False
+        return any(begin.get(thread, 0) < call <= end.get(thread, call) for begin, end in self._blocks)
+
+    def _replace(self, kind: type, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = vars(kind).get(name)
+        if original is not None:
+            self._replaced.append((kind, name, original))
+            setattr(kind, name, wrap(original))
+
+    def _entering(self, original: Any) -> Any:
+        @wraps(original)
+        def enter(block: Any) -> Any:
+            self._begun.setdefault(id(block), []).append(calls_of_threads())
+            return original(block)
+
+        return enter
+
+    def _exiting(self, original: Any) -> Any:
+        @wraps(original)
+        def leave(block: Any, *raised: Any) -> Any:
+            __tracebackhide__ = True
+            begun = self._begun.pop(id(block), [])
+            result = original(block, *raised)
+            if result and begun and (begin := begun.pop()) != (end := calls_of_threads()):
+                self._blocks.append((begin, end))
+            if begun:
+                self._begun[id(block)] = begun
+            return result
+
+        return leave
+
+
+def _kinds() -> list[type]:
+    """Those of pytest (before 8.4 there was one) and of unittest, whose also numpy.testing uses."""
+    found = [getattr(pytest, name, None) for name in ("RaisesExc", "RaisesGroup")]
+    older = getattr(sys.modules.get("_pytest.python_api"), "RaisesContext", None)
+    return [*filter(None, [*found, older]), vars(unittest.case)["_AssertRaisesContext"]]
 
 
 def _failed(finding: dict[str, Any]) -> bool:
     """Whether CUDA returned an error, as it says that it does; cuvet did not answer in its place."""
     return bool(finding["status"]) and not (finding["undefined"] or finding["refused"] or finding["kept"])
-
-
-def _is_in_block(finding: dict[str, Any]) -> bool:
-    own = (each for each in finding["site"]["frames"] if each["language"] == "python" and not each["module"])
-    return any(frame["line"] in _expecting(frame["file"]) for frame in own if frame["file"] and frame["line"])
-
-
-@lru_cache(maxsize=256)
-def _expecting(file: str) -> frozenset[int]:
-    """The lines of a source file that are inside such blocks; none if it cannot be read."""
-    try:
-        tree = ast.parse(read_regular(file, _MOST_BYTES))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    return frozenset(chain.from_iterable(_lines(tree)))
-
-
-def _lines(tree: ast.AST) -> Iterator[range]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.With, ast.AsyncWith)) and any(_expects(item.context_expr) for item in node.items):
-            yield range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
-        elif isinstance(node, ast.Call) and _expects(node) and len(node.args) > 1:  # raises(ERROR, FUNCTION, …)
-            yield range(node.lineno, (node.end_lineno or 0) + 1)
-
-
-def _expects(node: ast.expr) -> bool:
-    function = node.func if isinstance(node, ast.Call) else None
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in _BLOCKS

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 from dataclasses import dataclass, field
+from itertools import chain
+from os import waitid
+from resource import getrusage
 from typing import Any
 
 import pytest
+
+from cuvet.testing.marks import now
 
 MOST_HELD = 1000
 """Tests; of more, the oldest are waited for."""
 MOST_HELD_NS = 2 * 10**9
 """The judge is waited for if it has not said for so long what was found in a test. It may do so only when a call returns."""
-_RUNNER = "_pytest.runner"
+_SEEN_AT_ONCE = ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish")
+_OWN = ("_pytest.", "cuvet.")
 
 
 def holds(config: pytest.Config) -> bool:
     """Whether reports may come later than tests end. Nothing may depend on them that happens meanwhile: what ends the session after so many
-    failures, debuggers, output that is shown at once; and nobody else may run tests in another way, or in several processes, of which
-    one that dies takes reports with it."""
-    option = config.option
-    if hasattr(config, "workerinput") or option.maxfail or option.usepdb or option.trace or option.capture == "no":
+    failures, debuggers, output that is shown at once, hooks of others; and nobody else may run tests in another way, or in several
+    processes, of which one that dies takes reports with it."""
+    given = vars(config.option)
+    at_once = ("maxfail", "usepdb", "trace", "stepwise", "setupshow")
+    if hasattr(config, "workerinput") or any(map(given.get, at_once)) or given.get("capture") == "no":
         return False
-    if getattr(option, "stepwise", False) or config.getini("log_cli") or option.log_cli_level is not None:
+    if given.get("log_cli_level") is not None or (
+        config.pluginmanager.hasplugin("logging") and config.getini("log_cli")
+    ):
         return False
-    runs = (
-        each for each in config.hook.pytest_runtest_protocol.get_hookimpls() if not (each.hookwrapper or each.wrapper)
-    )
-    return {getattr(each.plugin, "__name__", "") for each in runs} <= {_RUNNER, ""}
+    hooks = config.hook
+    runs = [each for each in hooks.pytest_runtest_protocol.get_hookimpls() if not (each.hookwrapper or each.wrapper)]
+    looks = (each for name in _SEEN_AT_ONCE for each in getattr(hooks, name).get_hookimpls())
+    return all(_module_of(each.plugin).startswith(_OWN) for each in chain(runs, looks))
+
+
+def _module_of(plugin: object) -> str:
+    return str(getattr(plugin, "__name__", None) or type(plugin).__module__)
 
 
 class Children:
@@ -39,11 +51,10 @@ class Children:
         self._ended = self._faults()
 
     def any(self) -> bool:
-        """Whether one lives, or has ended since this was asked last. One that leaves the process group of pytest, as the judge does, is
-        seen when it has ended."""
+        """Whether one lives, or has ended since this was asked last."""
         before, self._ended = self._ended, self._faults()
         try:
-            os.waitid(os.P_PGID, os.getpgrp(), os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return self._ended != before
         return True
@@ -51,7 +62,7 @@ class Children:
     @staticmethod
     def _faults() -> int:
         """Page faults of those that have ended: each had some."""
-        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        return getrusage(resource.RUSAGE_CHILDREN).ru_minflt
 
 
 @dataclass
@@ -62,11 +73,11 @@ class Held:
     reports: list[pytest.TestReport]
     first: int
     last: int
-    since_ns: int = field(default_factory=time.monotonic_ns)
+    since_ns: int = field(default_factory=now)
 
     @property
     def is_old(self) -> bool:
-        return time.monotonic_ns() - self.since_ns > MOST_HELD_NS
+        return now() - self.since_ns > MOST_HELD_NS
 
     def fail(self, phase: str, text: str) -> None:
         """The phase fails, with this report, unless it did already. (``call``: the set-up, if the test was skipped there.)"""
@@ -90,12 +101,13 @@ class Held:
         for report in self.reports:
             report.user_properties = list(properties)
 
-    def skip(self, reason: str) -> None:
-        """It counts as if it had not been run."""
+    def skip(self, reason: str, *, ends_others: bool) -> None:
+        """It counts as if it had not been run. ``ends_others``: its tear-down was also that of fixtures of other tests."""
         setup, *_, teardown = self.reports
         path, line, _ = self.item.location
         setup.outcome, setup.longrepr = "skipped", (path, (line or 0) + 1, f"Skipped: {reason}")
-        teardown.outcome, teardown.longrepr = "passed", None
+        if not ends_others:
+            teardown.outcome, teardown.longrepr = "passed", None
         self.reports[:] = [setup, teardown]
         for report in self.reports:
             report.sections = []

@@ -95,9 +95,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Watcher:
-    """Follows the recording in a directory. ``bound``: its size is bounded."""
+    """Follows the recording in a directory. ``asker``: the process that asks. ``bound``: its size is bounded."""
 
-    def __init__(self, directory: Path, *, bound: bool) -> None:
+    def __init__(self, directory: Path, asker: int, *, bound: bool) -> None:
         import_numpy()
         from cuvet.analysis import Analysis
         from cuvet.cli import make_parser
@@ -117,7 +117,7 @@ class Watcher:
         """The first test that left something behind, by the place where that was made."""
         self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
-        self._marks = Marks(directory)
+        self._marks = Marks(directory, asker)
         self._open: deque[Mark] = deque()
         """Of what was found before them it is not known that that is all."""
         self._newest: dict[int, int] = {}
@@ -299,9 +299,10 @@ def unknown(names: Iterable[str]) -> dict[str, str]:
 
 
 class Marks:
-    """Marks with numbers, as they are written."""
+    """Marks with numbers, as a process writes them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, asker: int) -> None:
+        self._asker = asker
         self._path = directory / marks.FILE
         self._file: io.FileIO | None = None
         self._rest = b""
@@ -314,8 +315,10 @@ class Marks:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if b'"number"' in line:
-                with suppress(msgspec.MsgspecError):  # a mark of the program, with such a name
-                    yield _decode_mark(line)
+                with suppress(msgspec.MsgspecError):  # else it is a mark of the program, with such a name
+                    mark = _decode_mark(line)
+                    if mark.pid == self._asker:
+                        yield mark
 
     def _read(self) -> bytes:
         if self._file is None:
@@ -330,8 +333,8 @@ _decode_mark = msgspec.json.Decoder(Mark).decode
 
 
 def main() -> int:
-    """``DIR [bound]``."""
-    watcher = Watcher(Path(sys.argv[1]), bound=sys.argv[2:] == ["bound"])
+    """``DIR PID [bound]``."""
+    watcher = Watcher(Path(sys.argv[1]), int(sys.argv[2]), bound=sys.argv[3:] == ["bound"])
     decode, rest, due = msgspec.json.Decoder(Question).decode, b"", time.monotonic()
     while True:
         if select.select([0], [], [], max(0, due - time.monotonic()))[0]:

@@ -15,12 +15,14 @@ FILE = "marks.jsonl"
 Phase = Literal["setup", "call", "teardown", "end"]
 """Of a test; ``end`` is after its tear-down."""
 _NEWEST_BYTES = 1 << 16
+_open, _write, _close, _now = os.open, os.write, os.close, time.monotonic_ns
+"""As they are before a test replaces them."""
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def now() -> int:
     """Nanoseconds of CLOCK_MONOTONIC, which the clock samples of recordings have too."""
-    return time.monotonic_ns()
+    return _now()
 
 
 def write(directory: Path, **what: object) -> None:
@@ -31,11 +33,11 @@ def write(directory: Path, **what: object) -> None:
 def add(path: str, line: str) -> None:
     """Add a line, an object of JSON, to a file of marks. CuvetError if it cannot be written."""
     try:
-        descriptor = os.open(path, _APPENDED, 0o600)
+        descriptor = _open(path, _APPENDED, 0o600)
         try:
-            os.write(descriptor, f"{line}\n".encode())
+            _write(descriptor, f"{line}\n".encode())
         finally:
-            os.close(descriptor)
+            _close(descriptor)
     except OSError as error:
         raise CuvetError(f"{path}: the mark could not be written: {error.strerror}") from None
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cuda.bindings import driver as cu
@@ -50,6 +53,38 @@ class Unit(unittest.TestCase):
             ok(cu.cuStreamEndCapture(stream))
 
 
+@pytest.mark.parametrize("expectation", [pytest.raises(AssertionError)])
+def test_a_block_that_was_made_elsewhere(capturing, expectation):
+    with expectation:
+        wait_for(capturing)
+
+
+def test_a_stack_of_blocks(capturing):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(pytest.raises(AssertionError))
+        wait_for(capturing)
+
+
+@contextlib.contextmanager
+def refused():
+    with pytest.raises(AssertionError, match="CAPTURE"):
+        yield
+
+
+def test_a_block_of_their_own(capturing):
+    with refused():
+        wait_for(capturing)
+
+
+def test_a_thread_that_is_waited_for(capturing):
+    def wait():
+        ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+        wait_for(capturing)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(AssertionError):
+        pool.submit(wait).result()
+
+
 def test_what_follows_is_expected(capturing):
     cu.cuStreamQuery(capturing)
     with pytest.raises(AssertionError):
@@ -60,6 +95,18 @@ def test_before_the_block_CV801(capturing):
     cu.cuStreamQuery(capturing)
     with pytest.raises(ZeroDivisionError):
         _ = 1 / 0
+
+
+def test_behind_the_block_CV801(capturing):
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012
+        later = functools.partial(cu.cuStreamQuery, capturing)
+        _ = 1 / 0
+    later()
+
+
+def test_no_exception_came_CV801(capturing):
+    with contextlib.suppress(pytest.fail.Exception), pytest.raises(AssertionError):
+        cu.cuStreamQuery(capturing)
 
 
 def test_status_is_looked_at_CV801(capturing):
