@@ -25,6 +25,7 @@ from cuvet.device.protocol import (
     VERSION,
     Answer,
     Bring,
+    Careful,
     Command,
     Goodbye,
     Hello,
@@ -98,7 +99,7 @@ def test_any_bytes_are_decoded_or_refused(message: bytes) -> None:
         decoded = decode(message)
     except ProtocolError:
         return
-    assert isinstance(decoded, (Answer, Bring, Goodbye, Hello, Key, Request))
+    assert isinstance(decoded, (Answer, Bring, Careful, Goodbye, Hello, Key, Request))
 
 
 def test_a_call_is_answered_over_the_socket(device: Device) -> None:
