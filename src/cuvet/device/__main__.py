@@ -48,9 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection per client thread
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the program, which may still use CUDA while it ends
-    signal.signal(
-        signal.SIGTTOU, signal.SIG_IGN
-    )  # its messages are shown, also where a terminal stops those of the background
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # it is in the background, where a terminal may stop who writes
     atexit.register(gc.freeze)  # else Python searches all for cycles when it ends, and the launcher waits
     model_rules()
     try:

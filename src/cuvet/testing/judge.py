@@ -117,14 +117,16 @@ class Watcher:
         """The first test that left something behind, by the place where that was made."""
         self._until: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and thread: how many calls it had made, and at which answer, where that was more than before."""
+        self._asker = asker
         self._marks = Marks(directory, asker)
         self._open: deque[Mark] = deque()
         """Of what was found before them it is not known that that is all."""
-        self._newest: dict[int, int] = {}
-        """The ``ticks`` of the newest mark of each process."""
+        self._newest = 0
+        """The ``ticks`` of the newest mark."""
         self._found: list[Found] = []
         """What was found before marks, and is not told yet."""
         self._of_others: list[Finding] = []
+        """Those of processes other than the asker."""
 
     def poll(self) -> int:
         """Judge what is new; how many calls were read so far."""
@@ -140,8 +142,8 @@ class Watcher:
     def _read_marks(self) -> None:
         for mark in self._marks.new():
             for thread, number in mark.calls.items():
-                self._note(mark.pid, thread, number)
-            self._newest[mark.pid] = mark.ticks
+                self._note(self._asker, thread, number)
+            self._newest = mark.ticks
             self._answers = mark.number + 1
             self._open.append(mark)
 
@@ -152,22 +154,23 @@ class Watcher:
 
     def _before(self, pid: int, call: CallRecord) -> None:
         """Before a call is judged: all is known that came before the marks which were written before it."""
-        if call.entered > self._newest.get(pid, 0):
+        if pid != self._asker:
+            return
+        if call.entered > self._newest:
             self._read_marks()
-        while self._open and self._open[0].pid == pid and self._open[0].ticks < call.entered:
+        while self._open and self._open[0].ticks < call.entered:
             self._close()
 
     def _close(self) -> None:
         """The oldest mark: all that was found before it is known, of the process that wrote it."""
-        mark = self._open.popleft()
-        self._take(mark.number, mark.pid)
+        self._take(self._open.popleft().number, only_askers=True)
 
-    def _take(self, asked: int, pid: int | None = None) -> None:
-        """What was found before this answer, and was not known before the one before. Of processes other than ``pid`` it is known only when
-        somebody waits."""
+    def _take(self, asked: int, *, only_askers: bool = False) -> None:
+        """What was found before this answer, and was not known before the one before. Of other processes it is known only when somebody
+        waits."""
         found = [*self._of_others, *filter(None, map(self._choice.told, self._analysis.take()))]
-        self._of_others = [each for each in found if pid is not None and each.site.process != pid]
-        self._found += [self._told(each, asked) for each in found if pid is None or each.site.process == pid]
+        self._of_others = [each for each in found if only_askers and each.site.process != self._asker]
+        self._found += [self._told(each, asked) for each in found if each not in self._of_others]
 
     def known(self) -> Answer | None:
         """What was found before marks of which it was not known before; None if there are none."""
