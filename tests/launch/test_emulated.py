@@ -24,7 +24,10 @@ import os
 from pathlib import Path
 
 def arguments(pid):
-    return Path("/proc", pid, "cmdline").read_bytes().split(bytes(1))
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes().split(bytes(1))
+    except OSError:  # Another program's process ended since it was listed.
+        return []
 
 socket = os.environ["CUVET_DEVICE_SOCKET"].encode()
 device = next(int(pid) for pid in os.listdir("/proc") if pid.isdecimal() and socket in arguments(pid))
