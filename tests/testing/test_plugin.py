@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import stat
@@ -157,6 +158,25 @@ def test_others_that_run_tests_or_look_at_reports_do_so_in_time(run_pytest, tmp_
     session = run_pytest(directory=tmp_path)
     assert session.code == 0
     assert session.stdout.count("told: ") == 2
+
+
+SUBTESTS = """
+def test_first(context): pass
+
+def test_second(context, subtests):
+    for number in range(2):
+        with subtests.test(number=number):
+            pass
+"""
+
+
+def test_subtests_stand_behind_the_tests_that_ran_before_them(run_pytest, tmp_path) -> None:
+    shutil.copy(PROJECT / "conftest.py", tmp_path)
+    (tmp_path / "test_parts.py").write_text(SUBTESTS)
+    session = run_pytest("-v", directory=tmp_path)
+    assert session.code == 0, session.stdout
+    told = re.findall(r"::(\w+) (?:SUB)?PASSED(?:\(number=(\d)\))?", session.stdout)
+    assert told == [("test_first", ""), ("test_second", "0"), ("test_second", "1"), ("test_second", "")]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--maxfail=9",)], ids=["held", "waiting"])

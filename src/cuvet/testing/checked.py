@@ -212,6 +212,8 @@ class Checked:
         self._is_held = False
         """The present test does not."""
         self._held: deque[Held] = deque()
+        self._telling = False
+        """Pytest is given the reports of one that was held."""
         self._until = 0
         """How many answers are known."""
         self._children = Children()
@@ -257,6 +259,12 @@ class Checked:
         self._held.append(Held(item, reports, self._first, len(self._parts) - 1))
         self._tell_held(wait=len(self._held) > MOST_HELD or self._held[0].is_old)
         return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self) -> None:
+        """What pytest says while a test runs, of its subtests, comes after the reports of the tests before."""
+        if not self._telling:
+            self._tell_held(wait=True)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -438,7 +446,9 @@ class Checked:
             held.skip(self._lost_reason, ends_others=any(_SHARED in part.during for part in parts))
         elif own:
             self._put(held, own)
+        self._telling = True
         held.tell()
+        self._telling = False
 
     def _put(self, held: Held, own: list[Any]) -> None:
         self._count(held.item, own)
