@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -287,6 +288,17 @@ void write_module(Thread* thread, const Module& module, uint32_t era) {
     write_record(thread, RecordType::MODULE, fields, {build_id, path}, recorded_era(era));
 }
 
+// The loader keeps a relative name as it was given, and the program may change its directory. Apart, for its buffer is
+// large and seldom needed.
+__attribute__((noinline)) void write_relative_module(Thread* thread, const Module& given, uint32_t era) {
+    char path[PATH_MAX];
+    Module module = given;
+    const int before = errno;
+    if (!in_sandbox() && realpath(module.path, path)) module.path = path;
+    errno = before;
+    write_module(thread, module, era);
+}
+
 struct Look {
     Thread* thread;
     uint32_t number;
@@ -304,7 +316,8 @@ int record_module(dl_phdr_info* info, size_t, void* argument) {
     known->stored.store(look->era, std::memory_order_relaxed);
     if (!module.path || !*module.path) module.path = executable();
     if (strncmp(base_name(module.path), "libpython", 9) == 0) python_loaded.store(true, std::memory_order_relaxed);
-    write_module(look->thread, module, look->era);
+    const bool relative = strchr(module.path, '/') && *module.path != '/';  // not the kernel's own: "linux-vdso.so.1"
+    (relative ? write_relative_module : write_module)(look->thread, module, look->era);
     if (is_foreign_driver(info)) write_note(look->thread, NoteCode::BYPASSED, info->dlpi_name);
     return 0;
 }

@@ -93,6 +93,24 @@ def test_stacks_are_stored_once_and_lead_into_the_program(bench: Bench) -> None:
     assert len(module.build_id) == 40 or module.build_id == ""
 
 
+def test_a_file_that_was_loaded_by_a_relative_name_is_stored_with_its_whole_path(bench: Bench) -> None:
+    (bench.folder / "plugin.c").write_text(
+        "int cuStreamCreate(void **, unsigned); int make(void **s) { return cuStreamCreate(s, 1); }"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libplugin.so", "plugin.c"], cwd=bench.folder, check=True)
+    run = bench.run("""
+        #include <dlfcn.h>
+        int main(void) {
+            handle s;
+            start();
+            int (*make)(handle *) = dlsym(dlopen("./libplugin.so", RTLD_NOW), "make");
+            return make(&s);
+        }""")
+    address = run.trace.recording.stacks[run.trace.one("cuStreamCreate").stack].native[0]
+    (module,) = [m for m in run.trace.recording.modules if m.start <= address < m.end]
+    assert module.path == str(bench.folder / "libplugin.so")
+
+
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
 def test_a_stale_handle_is_on_disk_before_the_driver_is_entered(bench: Bench, name: str) -> None:
     number = int(signal.Signals[name])
