@@ -1,8 +1,8 @@
 // Who answers the calls of driver and libraries: the real driver, or the emulated device.
 //
 // The shim's wrappers check and record a call, then either enter the real driver or ask cuvet_emulate. The emulated
-// backend (emulated/backend.cpp) implements cuvet_emulate and may use the other functions; it never records anything
-// itself.
+// backend (emulated/backend.cpp) implements cuvet_emulate and may use the other functions; it records nothing itself
+// but what the device tells the user.
 #pragma once
 
 #include <cstdint>

@@ -252,11 +252,7 @@ void write_exit(Thread* thread) {
 
 __attribute__((destructor)) void end_process() {
     char path[PATH_MAX];
-    if (wants_recording() && driver_past_shim(path, sizeof path)) {
-        start();
-        Thread* thread = current_thread ? current_thread : start_thread();
-        if (thread != &unrecorded) write_note(thread, NoteCode::BYPASSED, path);
-    }
+    if (wants_recording() && driver_past_shim(path, sizeof path)) note(NoteCode::BYPASSED, path);
     stop_guarding();
     if (current_thread && current_thread != &unrecorded) {
         record_new_modules(current_thread);
@@ -308,6 +304,12 @@ Thread* start_thread() {
     pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
     if (inherited.exchange(false)) write_note(thread, NoteCode::INHERITED_CONTEXT, "");
     return thread;
+}
+
+void note(NoteCode code, const char* text) {
+    start();
+    Thread* thread = current_thread ? current_thread : start_thread();
+    if (thread != &unrecorded) write_note(thread, code, text);
 }
 
 void driver_initialised() {

@@ -24,6 +24,9 @@ extern Stacks stacks_wanted;
 // First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.
 Thread* start_thread();
 
+// Stored, if the process is recorded.
+void note(NoteCode code, const char* text);
+
 // cuInit succeeded.
 void driver_initialised();
 

@@ -21,6 +21,7 @@
 #include "emulated/memory.h"
 #include "emulated/wire.h"
 #include "notices.h"
+#include "process.h"
 #include "recorder.h"
 #include "stacks.h"
 
@@ -253,9 +254,16 @@ void answer_lookup(const Command& command, Answer* answer) {
     answer->put_word(reinterpret_cast<uint64_t>(cuvet_driver_symbol(name)));
 }
 
+void tell_user(const uint8_t* text, size_t length) {
+    char line[512];
+    snprintf(line, sizeof line, "%.*s", static_cast<int>(length), reinterpret_cast<const char*>(text));
+    say("cuvet: %s\n", line);
+    note(NoteCode::EMULATED, line);
+}
+
 void take_message(const Command& command) {
     const Text text = static_cast<Text>(command.operand[0]);
-    if (text == Text::USER) say("cuvet: %.*s\n", static_cast<int>(command.bytes), command.data);
+    if (text == Text::USER) tell_user(command.data, command.bytes);
     if (text == Text::UNSUPPORTED) note_unsupported(command.data, command.bytes);
     if (text == Text::SUPPORTED) withdraw_unsupported();
 }

@@ -56,6 +56,14 @@ def test_the_device_has_a_process_group_of_its_own_in_the_session_of_the_program
     assert ran.stdout == "True True\n"
 
 
+def test_the_report_says_which_calls_are_not_emulated(cuvet) -> None:
+    call = "import ctypes; print(ctypes.CDLL('libcudart.so.13').cudaGraphicsUnregisterResource(None))"
+    ran = cuvet.run(EMULATED, [sys.executable, "-c", call])
+    assert ran.stdout == "801\n"
+    (sentence,) = ran.report.not_checked
+    assert sentence.endswith("cudaGraphicsUnregisterResource is not emulated: it returns cudaErrorNotSupported")
+
+
 def test_a_correct_program_has_no_finding_and_the_devices_that_were_asked_for(cuvet, runtime_program) -> None:
     ran = cuvet.run((*EMULATED, "--devices", "3"), [runtime_program("mistakes"), "devices"])
     assert (ran.code, ran.stdout) == (0, "3\n")

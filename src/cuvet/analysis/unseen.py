@@ -38,6 +38,8 @@ def not_seen(recording: Recording) -> Iterator[str]:
             yield f"process {recording.pid} loaded {note.text} past cuvet: calls through it were not seen"
         if note.code == NoteCode.UNGUARDED:
             yield f"process {recording.pid}: {_UNGUARDED.get(note.text, note.text)}"
+        if note.code == NoteCode.EMULATED:
+            yield f"process {recording.pid}: {note.text}"
         if note.code == NoteCode.NOT_AWAITED:
             yield (
                 f"process {recording.pid}: --narrow waited for no launch from number {note.text} on, whose kernel did not end within 10 "

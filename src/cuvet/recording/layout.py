@@ -98,6 +98,7 @@ class NoteCode(IntEnum):
     INHERITED_CONTEXT = 3
     UNGUARDED = 4
     NOT_AWAITED = 5
+    EMULATED = 6
 
 
 MOST_GPUS = 64
