@@ -5,8 +5,10 @@
 #include <atomic>
 
 #include "cfi.h"
+#include "inputs.h"
 #include "loaded.h"
 #include "loader.h"
+#include "recorder.h"
 #include "table.h"
 
 namespace cuvet {
@@ -60,6 +62,8 @@ void look_for_unmapped() {
 
 #if defined(__x86_64__)
 
+constexpr uint64_t page_end(uint64_t address) { return (address | 4095) + 1; }
+
 // What the kernel puts behind a signal handler if the program does not say where it returns to: mov $15, %rax; syscall.
 bool ends_signal(uint64_t address) {
     constexpr uint8_t CODE[] = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05};
@@ -82,8 +86,13 @@ Rule find_rule(uint64_t address, FindDescription find) {
 
 class Walker {
   public:
-    Walker(const Walk& last, Walk* walk, FindDescription find, uint32_t now)
-        : last_(last), walk_(walk), find_(find), now_(now), last_count_(last.era == now ? last.count : 0) {
+    Walker(const Walk& last, Walk* walk, Readable* stack, FindDescription find, uint32_t now)
+        : last_(last),
+          walk_(walk),
+          stack_(stack),
+          find_(find),
+          now_(now),
+          last_count_(last.era == now ? last.count : 0) {
         walk_->count = 0;
         walk_->era = now;
         walk_->is_settled = false;
@@ -92,6 +101,8 @@ class Walker {
     // Whether the whole stack could be walked.
     READS_STACKS bool go(const Start& start, int most) {
         auto [address, stack_pointer, frame_pointer] = start;
+        if (stack_pointer < stack_->begin || stack_pointer >= stack_->end)
+            *stack_ = {stack_pointer, page_end(stack_pointer)};
         int foreign = 0;  // frames that are not the shim's, or outward of one
         bool settled = true;
         while (address) {
@@ -143,15 +154,26 @@ class Walker {
         return packed;
     }
 
-    READS_STACKS static bool follow(const Rule& rule, Step* step) {
+    // A rule of code that was unmapped unseen can lead beyond the stack.
+    bool is_of_stack(const uint64_t* place) {
+        const uint64_t at = reinterpret_cast<uint64_t>(place);
+        if (at >= stack_->begin && at + sizeof *place <= stack_->end) return true;
+        if (at % sizeof *place || (!in_sandbox() && !can_be_read(at))) return false;
+        if (at >= stack_->end) stack_->end = page_end(at);
+        return true;
+    }
+
+    READS_STACKS bool follow(const Rule& rule, Step* step) {
         const uint64_t* frame = reinterpret_cast<const uint64_t*>(step->frame_pointer) + rule.offset;
         const uint64_t* cfa = reinterpret_cast<const uint64_t*>(step->stack_pointer) + rule.offset;
-        if (rule.cfa == Cfa::FRAME)
+        if (rule.cfa == Cfa::FRAME) {
             cfa = frame;
-        else if (rule.cfa == Cfa::AT_FRAME)
+        } else if (rule.cfa == Cfa::AT_FRAME) {
+            if (!is_of_stack(frame)) return false;
             cfa = reinterpret_cast<const uint64_t*>(*frame);
-        else if (rule.cfa != Cfa::STACK)
+        } else if (rule.cfa != Cfa::STACK) {
             return rule.cfa == Cfa::NONE || rule.cfa == Cfa::OUTERMOST;
+        }
         step->is_settled = rule.cfa != Cfa::AT_FRAME;
         step->uses_frame = rule.cfa != Cfa::STACK || rule.saved == Saved::AT_FRAME;
         step->return_at = cfa - 1;
@@ -159,11 +181,12 @@ class Walker {
             step->frame_at = cfa + rule.frame_offset;
         else if (rule.saved == Saved::AT_FRAME)
             step->frame_at = reinterpret_cast<const uint64_t*>(step->frame_pointer) + rule.frame_offset;
-        return true;
+        return is_of_stack(step->return_at) && (!step->frame_at || is_of_stack(step->frame_at));
     }
 
     const Walk& last_;
     Walk* walk_;
+    Readable* stack_;
     FindDescription find_;
     uint32_t now_;
     int last_count_;
@@ -173,7 +196,7 @@ class Walker {
 
 bool walk_once(Walks* walks, const Start& start, int most, FindDescription find, bool* found_new) {
     const int next = (walks->last + 1) % Walks::MOST;
-    Walker walker(last_walk(*walks), &walks->all[next], find, code_era());
+    Walker walker(last_walk(*walks), &walks->all[next], &walks->stack, find, code_era());
     const bool whole = walker.go(start, most);
     *found_new = walker.found_new();
     if (whole) walks->last = next;

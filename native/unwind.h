@@ -54,12 +54,18 @@ struct Footprint {
     Word words[MOST];  // outward
 };
 
+// Part of a stack: both ends could be read.
+struct Readable {
+    uint64_t begin, end;
+};
+
 // What a thread keeps between two walks: the last one, and room for the next.
 struct Walks {
     static constexpr int MOST = 2;
 
     Walk all[MOST];
     int last;
+    Readable stack;
 };
 
 // The unwinder's search for the description of the function at an address: null if there is none.
