@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.rules.states import state
 
 from cuvet.catalog import driver, runtime
@@ -200,7 +201,7 @@ def test_a_runtime_call_may_make_more_driver_calls_than_scratch_memory_has_words
     shim, slices = made(linked), 300
     assert shim.call(request("cudaMalloc", OUTPUT, 8 * slices)) == 0
     pitched = struct.pack("<4Q", shim.word(0), 8, 8, 1)
-    call = request("cudaMemset3D", 0, 7, 0)._replace(structs={0: pitched, 2: struct.pack("<3Q", 8, 1, slices)})
+    call = structs.replace(request("cudaMemset3D", 0, 7, 0), structs={0: pitched, 2: struct.pack("<3Q", 8, 1, slices)})
     for _ in range(2):
         shim.sent.clear()
         assert shim.call(call) == 0

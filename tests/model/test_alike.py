@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
+from msgspec.structs import replace
 
 from cuvet.catalog import driver
 from cuvet.catalog.kinds import FUNCTIONS

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from cuvet.catalog.roles import Kind
 from cuvet.kernels import Program
@@ -406,7 +407,7 @@ def test_memory_that_was_freed_after_the_launch_may_be_there(cu: Failing, beside
     cu.cuMemFree(freed)
     made = coded(GUARDED, freed + (7 << 20), 0x10, number=cu.calls[-1].number + 1)
     if beside:
-        near.destroyed_by = replace(cu.calls[-1], number=cu.calls[-1].number + 5)
+        near.destroyed_by = structs.replace(cu.calls[-1], number=cu.calls[-1].number + 5)
         cu.model.allocations.end(near)
     assert freed % (2 << 20) == 0
     assert has_verdict(told_about(cu, made)) is not beside

@@ -6,12 +6,13 @@ import os
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from cuvet.analysis.code import LaunchedCode
@@ -42,15 +43,14 @@ _SUCCESS = Outcome(0)
 _KINDS = {kind.value: kind for kind in Kind}
 
 
-@dataclass(slots=True, eq=False)
-class RecordedCall(Call):
+class RecordedCall(Call, eq=False):
     """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
     called, "" if it is not known that the runtime made the call. ``refused``: unless None, it was not made (``--protect``), and the status
     of its outcome is what the shim answered. ``kept``: the quarantine keeps an object that it names. ``injected``: it failed because that
     was asked for (``cuvet inject``)."""
 
     sites: Sites | None = None
-    outcome: Outcome = field(default_factory=lambda: Outcome(None))
+    outcome: Outcome = msgspec.field(default_factory=lambda: Outcome(None))
     api: str = ""
     refused: Refusal | None = None
     kept: bool = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.catalog import results as status
@@ -100,16 +101,15 @@ def path_of(call: Invocation, parameter: str) -> Path:
     return Path(f"/proc/{call.process.pid}/cwd") / call.text(parameter).decode("utf-8", "surrogateescape")
 
 
-@dataclass(slots=True, eq=False)
-class Invocation:
+class Invocation(msgspec.Struct, eq=False):
     """``outputs`` are the words to write through the parameters of these positions when the call succeeds, ``handed_out`` the handles in
     arrays that it wrote, as ``Outcome`` has them. Of a launch ``arguments``
     are the kernel's, and ``fault`` is the error that its work ends with."""
 
     call: Call
     thread: Thread
-    outputs: dict[int, int] = field(default_factory=dict)
-    handed_out: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    outputs: dict[int, int] = {}
+    handed_out: dict[int, tuple[tuple[int, int], ...]] = {}
     arguments: tuple[bytes, ...] = ()
     fault: int = 0
 

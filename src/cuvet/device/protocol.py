@@ -9,6 +9,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 VERSION = 3
 MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
@@ -179,7 +181,7 @@ class Goodbye(NamedTuple):
     """The process is exiting: from here on its driver has shut down."""
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True):
     """A call. ``words`` has one word per parameter, ``structs`` the bytes of those passed by value, by parameter.
 
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point

@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.device.defects import defect
 from cuvet.device.foreknown import follow
@@ -56,8 +58,7 @@ _SUCCEEDED = Answer(0, SUCCESS.to_bytes(8, "little"))
 Answerer = Callable[[Thread, Request], Steps[int]]
 
 
-@dataclass(slots=True, eq=False)
-class CallInProgress:
+class CallInProgress(msgspec.Struct, eq=False):
     """``outer``: the number of the call that it is inside of. ``command``: the one that it waits for."""
 
     steps: Steps[int]

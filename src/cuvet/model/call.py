@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.findings import Site
@@ -83,8 +85,7 @@ class Arguments:
         return tuple(self.data[at : at + size] for at, size in self.layout)
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """``args`` holds one word per parameter of the driver entry point (pointers as addresses;
     0 for structs passed by value, whose bytes are in ``inputs``).
 
@@ -109,8 +110,8 @@ class Call:
     number: int = 0
     time_ns: int = 0
     context: int | None = None
-    inputs: dict[int, bytes] = field(default_factory=dict)
-    seen: dict[int, SeenHandle] = field(default_factory=dict)
+    inputs: dict[int, bytes] = {}
+    seen: dict[int, SeenHandle] = {}
     pointers: tuple[int, ...] = ()
     arguments: Arguments | None = None
     """Of a launch, if accesses are looked at (``Model.touches``) and the driver told the layout."""
@@ -168,8 +169,7 @@ class Call:
         return self.args[self.entry_point.index[parameter]]
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """How a call ended. ``status`` None: it did not return (the process died in it, or is still in it).
 
     ``outputs`` maps a parameter's index to the word the driver wrote through it (only if status is 0);
@@ -179,7 +179,7 @@ class Outcome:
     """
 
     status: int | None
-    outputs: dict[int, int] = field(default_factory=dict)
+    outputs: dict[int, int] = {}
     signal: int | None = None
-    generations: dict[int, int] = field(default_factory=dict)
-    handed_out: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    generations: dict[int, int] = {}
+    handed_out: dict[int, tuple[tuple[int, int], ...]] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import msgspec
+
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
@@ -43,8 +45,7 @@ def release(major: int) -> str:
     return next(version for version in runtime_catalog().versions if version.startswith(f"{major}."))
 
 
-@dataclass(slots=True, eq=False)
-class RuntimeCall:
+class RuntimeCall(msgspec.Struct, eq=False):
     """``words`` by parameter name, of the signature that was called; ``structs`` are those passed by value."""
 
     entry_point: EntryPoint

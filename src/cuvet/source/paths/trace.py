@@ -21,8 +21,7 @@ class Here(NamedTuple):
     step: int
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class SourceCall(Call):
+class SourceCall(Call, eq=False, kw_only=True):
     """A call on a path. ``written`` is what stands in the source."""
 
     written: Invoke
