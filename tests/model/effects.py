@@ -61,7 +61,7 @@ def _effect(entry_point: EntryPoint, situation: s.Situation | None) -> str:
 
 
 def entry_points() -> tuple[EntryPoint, ...]:
-    return tuple(each for each in driver().entry_points if plan(each))
+    return tuple(each for each in driver().entry_points if any(plan(each)))
 
 
 def blocks(entry_points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:

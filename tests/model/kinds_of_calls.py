@@ -30,7 +30,7 @@ OF_THE_DRIVER: dict[str, Asked] = {
     "they wait for kernels": statuses._waits,
     "they enqueue more than a mark": lambda each: role_on(each) and stream.is_work(each),
     "they manage memory": stream.manages_memory,
-    "they change the model": plan,
+    "they change the model": lambda each: any(plan(each)),
     "they look in another order": lambda each: each.name in precedence.EXCEPTIONS,
     "they do not need cuInit": lambda each: each.name in statuses.BEFORE_INIT,
 }

@@ -50,9 +50,9 @@ def answer_to(thread: Thread, command: Command) -> Answer | None:
 
 def is_certain(thread: Thread, command: Command) -> bool:
     """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
-    process, (op, operands, data) = thread.process, command
+    process, op, operands = thread.process, command.op, command.operands
     if op is _WRITE:
-        return process.touched.hold(_WRITTEN, operands[0], len(data))
+        return process.touched.hold(_WRITTEN, operands[0], len(command.data))
     if op is _SET:
         to, _, _, row_bytes, rows, pitch = operands
         return _can_be_used(process, _FILLED, to, _span(row_bytes, rows, pitch))
@@ -204,7 +204,7 @@ class Told:
 
     def learn(self, call: Invocation, status: int) -> None:
         """The model has observed that the call returns the status."""
-        entry_point = call.entry_point
+        entry_point = call.call.entry_point
         if status or not leaves_contexts(entry_point):
             self.forget()
         elif _only_asks(entry_point.id):
@@ -309,9 +309,9 @@ class TouchedPages:
 
 
 def _uses(command: Command) -> tuple[Use, ...]:
-    op, operands, data = command
+    op, operands = command.op, command.operands
     if op is _WRITE:
-        return ((_WRITTEN, operands[0], len(data)),)
+        return ((_WRITTEN, operands[0], len(command.data)),)
     if op is _SET:
         _, _, _, row_bytes, rows, pitch = operands
         return ((_FILLED, operands[0], _span(row_bytes, rows, pitch)),)

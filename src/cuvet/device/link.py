@@ -81,7 +81,7 @@ def post(thread: Thread, command: Command) -> Answer | None:
         return None
     answer = answer_to(thread, command)
     if answer is None and is_certain(thread, command):
-        link.outgoing += encode(*command, link.number, UNANSWERED)
+        link.outgoing += command.encode(link.number, UNANSWERED)
         link.trusts = True
         expect(thread, command)
         return DONE

@@ -106,7 +106,7 @@ class Registration(IntEnum):
     MANAGED_VARIABLE = 0xFFFF0004
 
 
-class Command(NamedTuple):
+class Command(msgspec.Struct, frozen=True):
     """What the shim shall do. ``operands`` are words, taken modulo 2**64."""
 
     op: Op

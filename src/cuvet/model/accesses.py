@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
+
 from cuvet.catalog import EntryPoint, Struct, driver
 from cuvet.catalog.roles import Kind
 from cuvet.model.call import Call
@@ -70,7 +72,7 @@ _POINTER = 1
 """CU_MEMCPY_OPERAND_TYPE_POINTER."""
 
 
-class Access(NamedTuple):
+class Access(msgspec.Struct, frozen=True):
     """``size`` bytes from ``address`` on, from the first byte touched to the last (rows of a pitched copy have gaps between them)."""
 
     argument: int

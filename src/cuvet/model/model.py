@@ -9,6 +9,8 @@ from functools import cache
 from itertools import count
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import Kind, Role, Verb
@@ -39,7 +41,7 @@ MORE_THAN_ANY_GPU = 1 << 40
 """Bytes."""
 
 
-class Prediction(NamedTuple):
+class Prediction(msgspec.Struct, frozen=True):
     """``statuses`` that the driver may return, the likeliest first (``CRASH`` for a signal): they follow from those of the
     ``violations`` that it comes upon first (``cuvet.model.precedence``). ``undefined`` if anything may happen. ``outputs`` (parameter
     index to word) are the values the model knows; new handles are made up by the emulated device."""
@@ -223,7 +225,10 @@ class Model(ModelView):
         if outcome.status:
             self._observe_error(thread, call, outcome.status)
             return
-        for step in plan(call.entry_point):
+        steps = plan(call.entry_point)
+        for transition, role in steps.of_roles:
+            transition(self, call, outcome, role)
+        for step in steps.others:
             step(self, call, outcome)
 
     def accept(self, call: Call, violation: Violation) -> None:

@@ -100,7 +100,7 @@ class Stream(Object):
     @property
     def blocking(self) -> bool:
         """Whether it synchronises with the legacy default stream: not created with CU_STREAM_NON_BLOCKING (1)."""
-        return not self.flags & 1 and not self.legacy
+        return not self.flags & 1 and not (self.builtin and self.handle == 1)
 
     @property
     def name(self) -> str:

@@ -62,17 +62,23 @@ def is_usual(call: Call, model: ModelView) -> bool:
 def beyond_ordinary_memory(call: Call, model: ModelView) -> bool:
     """Whether a call that frees, copies or sets memory may be about something else than the start of living memory of the device, all
     inside of such memory, and memory of the host that CUDA does not know."""
-    if call.name in ENTRY_POINTS:
-        if call.name == "cuMemFreeHost":
+    name = call.entry_point.name
+    if name in ENTRY_POINTS:
+        if name == "cuMemFreeHost":
             return True
         address = call.arg("dptr")
         memory = model.living_allocation_at(address)
         return memory is None or memory.handle != address or memory.variant not in _ORDINARY
-    if call.name not in _TOUCHING:
+    if name not in _TOUCHING:
         return True
     stream = model.stream_on(call)
     context = model.current_context(call) if stream is None else model.context_of(call, stream)
-    return context is None or not all(_is_ordinary(access, context, model) for access in accesses(call))
+    if context is None:
+        return True
+    for access in accesses(call):  # noqa: SIM110  # every copy comes here: a generator takes longer
+        if not _is_ordinary(access, context, model):
+            return True
+    return False
 
 
 def _is_ordinary(access: Access, context: Context, model: ModelView) -> bool:
@@ -86,5 +92,5 @@ def _is_ordinary(access: Access, context: Context, model: ModelView) -> bool:
         memory is not None
         and memory.variant in _ORDINARY
         and memory.device == context.device
-        and address + access.size <= memory.end
+        and address + access.size <= memory.handle + memory.size
     )

@@ -1,7 +1,8 @@
 """Copies and sets of memory, of arrays too."""
 
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from cuvet.device.driver.graph import enqueue, enqueue_work
 from cuvet.device.driver.graph_body import Node
@@ -12,7 +13,7 @@ from cuvet.device.protocol import Command, Op, Steps
 _HOST, _ARRAY = 1, 3  # CUmemorytype
 
 
-class Box(NamedTuple):
+class Box(msgspec.Struct, frozen=True):
     """Where one end of a copy begins, and the distances in bytes between its rows and its slices."""
 
     address: int

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import Call, Outcome
@@ -75,14 +75,21 @@ def written_by(*names: str) -> Callable[[Outputs], Outputs]:
     return _register(OUTPUTS, names)
 
 
+class Plan(NamedTuple):
+    """What a successful call does to the model, in order: what its roles do, then what is of the entry point."""
+
+    of_roles: tuple[tuple[RoleTransition, Role], ...]
+    others: tuple[Transition, ...]
+
+
 @cache
-def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
-    """What a successful call of ``entry_point`` does to the model, in order."""
+def plan(entry_point: EntryPoint) -> Plan:
+    """What a successful call of ``entry_point`` does to the model."""
     if entry_point.name in _instead:
-        return (_instead[entry_point.name],)
+        return Plan((), (_instead[entry_point.name],))
     steps, verbs = [], list(Verb)
     for role in sorted(entry_point.roles, key=lambda role: verbs.index(role.verb)):
         transition = _by_role.get((role.verb, role.kind)) or _by_role.get((role.verb, None))
         if transition is not None:
-            steps.append(partial(transition, role=role))
-    return (*steps, *_then.get(entry_point.name, ()))
+            steps.append((transition, role))
+    return Plan(tuple(steps), tuple(_then.get(entry_point.name, ())))
