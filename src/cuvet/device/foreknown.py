@@ -58,13 +58,18 @@ def is_certain(thread: Thread, command: Command) -> bool:
         return _can_be_used(process, _FILLED, to, _span(row_bytes, rows, pitch))
     if op is _COPY:
         to, source, row_bytes, rows, to_pitch, source_pitch = operands
-        return (
-            _can_be_used(process, _FILLED, to, _span(row_bytes, rows, to_pitch))
-            and _can_be_used(process, _COPIED, source, _span(row_bytes, rows, source_pitch))
-            and not _is_registered(process, to)
-            and not _is_registered(process, source)
+        return _can_be_copied(process, _FILLED, to, _span(row_bytes, rows, to_pitch)) and _can_be_copied(
+            process, _COPIED, source, _span(row_bytes, rows, source_pitch)
         )
     return False
+
+
+def _can_be_copied(process: ClientProcess, way: int, address: int, size: int) -> bool:
+    """As ``_can_be_used`` of one end of a copy. The device keeps the program's memory that is registered if the program unmaps it: whether
+    it did so is to be seen."""
+    if process.device_memory.keeps(address, size):
+        return True
+    return process.touched.hold(way, address, size) and not _is_registered(process, address)
 
 
 def _can_be_used(process: ClientProcess, way: int, address: int, size: int) -> bool:
@@ -205,9 +210,10 @@ class Told:
     def learn(self, call: Invocation, status: int) -> None:
         """The model has observed that the call returns the status."""
         entry_point = call.call.entry_point
-        if status or not leaves_contexts(entry_point):
+        asks = _only_asks(entry_point.id)
+        if status or not (asks or leaves_contexts(entry_point)):
             self.forget()
-        elif _only_asks(entry_point.id):
+        elif asks:
             context = call.model.current_context(call.call)
             if context is None or context.alive:
                 self._answers[call.thread.number, entry_point.id] = tuple(
@@ -255,7 +261,7 @@ def written(entry_point: EntryPoint, position: int, value: int) -> bytes:
 
 
 def _is_registered(process: ClientProcess, address: int) -> bool:
-    """Whether it is the program's memory, which the device keeps if the program unmaps it: whether it did so is to be seen."""
+    """Whether it is the program's memory that CUDA was told of."""
     memory = process.model.host_memory.living_at(address)
     return memory is not None and memory.registered
 

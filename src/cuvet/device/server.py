@@ -198,7 +198,8 @@ class Server:
             raise EOFError
         connection.messages += 1
         incoming = connection.incoming
-        if not incoming and connection.thread is not None and _LENGTH.unpack_from(self._received)[0] + 4 == received:
+        thread = connection.thread
+        if thread is not None and not incoming and _LENGTH.unpack_from(self._received)[0] + 4 == received:
             self._take(connection, decode(self._received[4:received].tobytes()))
             return
         incoming += self._received[:received]

@@ -22,6 +22,7 @@ from cuvet.device.invocation import (
     Refused,
     read,
     read_string,
+    require,
     tell,
 )
 from cuvet.device.link import post
@@ -160,9 +161,18 @@ def _carry_out(invocation: Invocation, plan: Plan, handler: Handler, request: Re
         if prediction.statuses != _SUCCESS_ALONE:
             result = yield from _chosen(invocation, prediction)
         if result == status.SUCCESS:
-            result = yield from _perform(invocation, plan, handler, prediction.outputs)
+            done = _begin(invocation, plan, handler, prediction.outputs)
+            if done is not None:
+                yield from done
+            if plan.made or invocation.outputs:
+                yield from _give(invocation, plan)
     except BadAddress:
         return status.INVALID_VALUE
+    except Refused as refused:
+        result = refused.status
+    except Dies as dies:
+        yield from _die(invocation)
+        result = dies.status
     if result != status.SUCCESS:
         if result == status.OUT_OF_MEMORY:
             yield from _say_full(invocation)
@@ -231,22 +241,19 @@ def _say_full(invocation: Invocation) -> Steps[None]:
         yield from tell(invocation.process, f"{has}, too little for this program; {more}")
 
 
-def _perform(invocation: Invocation, plan: Plan, handler: Handler, known: dict[int, int]) -> Steps[int]:
-    """``known``: what the model knows that the call writes."""
-    args, outputs, thread = invocation.call.args, invocation.outputs, invocation.thread
-    outputs.update(known)
+def _begin(invocation: Invocation, plan: Plan, handler: Handler, known: dict[int, int]) -> Steps[None] | None:
+    """What carries the call out; Refused or Dies if it fails. ``known``: what the model knows that it writes."""
+    if known:
+        invocation.outputs.update(known)
+    args = invocation.call.args
     for position, _ in plan.made:
-        if not args[position]:
-            return status.INVALID_VALUE
-    try:
-        done = handler(invocation)
-        if done is not None:
-            yield from done
-    except Refused as refused:
-        return refused.status
-    except Dies as dies:
-        yield from _die(invocation)
-        return dies.status
+        require(args[position])
+    return handler(invocation)
+
+
+def _give(invocation: Invocation, plan: Plan) -> Steps[None]:
+    """Write what the call hands out, new objects too. BadAddress if it has nowhere to go."""
+    args, outputs, thread = invocation.call.args, invocation.outputs, invocation.thread
     for position, kind in plan.made:
         if position not in outputs:
             outputs[position] = thread.process.handles.issue(kind)
@@ -255,7 +262,6 @@ def _perform(invocation: Invocation, plan: Plan, handler: Handler, known: dict[i
             command = Command(Op.WRITE, (args[position],), written(plan.entry_point, position, value))
             if (post(thread, command) or (yield command)).error:
                 raise BadAddress(hex(args[position]))
-    return status.SUCCESS
 
 
 def _new_objects(entry_point: EntryPoint) -> tuple[tuple[int, Kind], ...]:

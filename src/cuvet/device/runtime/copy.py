@@ -25,22 +25,23 @@ _INVALID_PITCH = error("cudaErrorInvalidPitchValue")
 
 def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[None]:
     """Call the driver's ``name``, or its ``nameAsync`` on the stream if the call has one."""
-    if "stream" in call.words:
-        yield from call.driver(f"{name}Async", *words, call["stream"])
-    else:
-        yield from call.driver(name, *words)
+    words_of_call = call.words
+    if "stream" in words_of_call:
+        return call.driver(f"{name}Async", *words, words_of_call["stream"])
+    return call.driver(name, *words)
 
 
 def _linear(call: RuntimeCall, to: int, source: int) -> Steps[None]:
-    require(call["kind"] in _KINDS, _INVALID_DIRECTION)
-    name, _, _ = _KINDS[call["kind"]]
+    kind, count = call["kind"], call["count"]
+    require(kind in _KINDS, _INVALID_DIRECTION)
+    name, _, _ = _KINDS[kind]
     yield from ensure_context(call)
-    if call["count"]:
-        yield from _asynchronous(call, name, to, source, call["count"])
+    if count:
+        yield from _asynchronous(call, name, to, source, count)
 
 
 def _line(call: RuntimeCall) -> Steps[None]:
-    yield from _linear(call, call["dst"], call["src"])
+    return _linear(call, call["dst"], call["src"])
 
 
 cudaMemcpy = cudaMemcpyAsync = _line

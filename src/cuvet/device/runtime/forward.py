@@ -78,6 +78,7 @@ def handler(name: str) -> Callable[[RuntimeCall], Steps[None]] | None:
 
     def forward(call: RuntimeCall) -> Steps[None]:
         yield from prepare(call)
-        yield from call.driver(driver_name, *(call.words.get(word, 0) for word in given))
+        words = call.words
+        yield from call.driver(driver_name, *[words.get(word, 0) for word in given])
 
     return forward

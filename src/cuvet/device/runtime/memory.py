@@ -21,7 +21,7 @@ def _allocate(call: RuntimeCall, name: str, pointer: str = "devPtr", more: tuple
     require(call[pointer])
     yield from ensure_context(call)
     if call["size"]:
-        yield from call.driver(name, call[pointer], call["size"], *(call.words.get(word, 0) for word in more))
+        yield from call.driver(name, call[pointer], call["size"], *[call.words.get(word, 0) for word in more])
     else:
         yield from write_word(call[pointer], 0)
 
