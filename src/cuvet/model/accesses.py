@@ -81,13 +81,19 @@ class Access(msgspec.Struct, frozen=True):
     side: Side
     writes: bool
     work: Literal["copy", "set"]
-    shape: str
+    rows: str = ""
+    """Its shape, where that is more than how many bytes it has."""
     row: int = 0
     """Of rows that are not one after the other: bytes of each; 0 if there are none."""
     pitch: int = 0
     planes: int = 1
     """Of which each has these rows, ``plane`` bytes apart."""
     plane: int = 0
+
+    @property
+    def shape(self) -> str:
+        """``8 bytes``, ``2 rows of 8 bytes, 512 apart``."""
+        return self.rows or f"{self.size} byte{'s' if self.size != 1 else ''}"
 
     @property
     def where(self) -> str:
@@ -208,7 +214,7 @@ def _set(call: Call) -> Iterable[Access]:
     address = args[argument]
     if "N" in index:
         row = args[index["N"]] * element
-        return (Access(argument, address, row, "device", True, "set", _bytes(row)),)
+        return (Access(argument, address, row, "device", True, "set"),)
     return _set_rows(argument, address, call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch"))
 
 
@@ -225,7 +231,7 @@ def _set_rows(argument: int, address: int, row: int, rows: int, pitch: int) -> I
     if not row or not rows:
         return
     if rows == 1:
-        yield Access(argument, address, row, "device", True, "set", _bytes(row))
+        yield Access(argument, address, row, "device", True, "set")
         return
     shape = f"{rows} rows of {row} bytes, {pitch} apart"
     yield Access(argument, address, (rows - 1) * pitch + row, "device", True, "set", shape, row, pitch)
@@ -242,7 +248,7 @@ def _write(call: Call) -> Iterator[Access]:
         argument, size, address = call.entry_point.index["addr"], int(call.name[-2:]) // 8, call.arg("addr")
     else:
         argument, size, address = call.entry_point.index["paramArray"], *_first_written(call)
-    yield Access(argument, address, size, "device", True, "set", _bytes(size))
+    yield Access(argument, address, size, "device", True, "set")
 
 
 def _first_written(call: Call) -> tuple[int, int]:
@@ -257,7 +263,7 @@ def _first_written(call: Call) -> tuple[int, int]:
 def _copy(call: Call) -> list[Access]:
     args, (count, ends) = call.args, _ends(call.entry_point)
     size = args[count]
-    return [Access(at, args[at], size, side, writes, "copy", _bytes(size)) for at, side, writes in ends]
+    return [Access(at, args[at], size, side, writes, "copy") for at, side, writes in ends]
 
 
 @cache
@@ -280,7 +286,7 @@ def _copies(call: Call) -> Iterator[Access]:
     sources = sources if _reads_in_order(call) else []
     for name, addresses, writes in ((names[0], targets, True), (names[1], sources, False)):
         for address, size in zip(addresses, sizes, strict=False):
-            yield Access(index[name], address, size, "any", writes, "copy", _bytes(size))
+            yield Access(index[name], address, size, "any", writes, "copy")
 
 
 def _boxes(call: Call) -> Iterator[Access]:
@@ -300,8 +306,8 @@ def _boxes(call: Call) -> Iterator[Access]:
             plane = pitch * (one(f"{end}.op.ptr.layerHeight") or rows)
             size = (depth - 1) * plane + (rows - 1) * pitch + row
             gaps = (row, pitch) if pitch > row and rows * depth > 1 else (0, 0)
-            start, shape = one(f"{end}.op.ptr.ptr"), _bytes(size)
-            yield Access(argument, start, size, "any", end == "dst", "copy", shape, *gaps, depth, plane)
+            start = one(f"{end}.op.ptr.ptr")
+            yield Access(argument, start, size, "any", end == "dst", "copy", "", *gaps, depth, plane)
 
 
 def _numbers(call: Call, parameter: str) -> list[int]:
@@ -385,10 +391,6 @@ def _pitched(call: Call) -> tuple[int, dict[str, int]]:
 
 def _members(layout: Struct, data: bytes) -> dict[str, int]:
     return {name: int.from_bytes(data[at : at + size], "little") for name, (at, size, _) in layout.fields.items()}
-
-
-def _bytes(size: int) -> str:
-    return f"{size} byte{'s' if size != 1 else ''}"
 
 
 def pinned_at(model: ModelView, address: int) -> HostMemory | None:

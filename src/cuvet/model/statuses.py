@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from cuvet.catalog import EntryPoint
 from cuvet.catalog.kinds import SURVIVES_FAULT
@@ -24,6 +25,7 @@ from cuvet.model.objects import Allocation
 from cuvet.model.precedence import Stage
 from cuvet.model.transitions import OUTPUTS, STATUSES
 from cuvet.model.transitions.event import of_query
+from cuvet.model.transitions.registry import Statuses
 from cuvet.model.view import ModelView
 
 STICKY = frozenset({226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911})
@@ -92,7 +94,8 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
         verbs = {role.verb for role in entry_point.roles if role.kind not in SURVIVES_FAULT}
         if verbs & (_WORK | ENDS) or _names_working(entry_point):
             return (error[1],)
-    for role in _queries_and_allocates(entry_point):
+    legal = _legal(entry_point)
+    for role in legal.queries_and_allocates:
         if role.verb is Verb.QUERIES:
             return of_query(model, call, role)
         if _bytes(call, role) > model.memory:
@@ -100,19 +103,27 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
             return (OUT_OF_MEMORY,) if on_device else (SUCCESS, OUT_OF_MEMORY)
     if model.graphs_allocate and _moves_graph_memory(model, call):
         return (SUCCESS, INVALID_VALUE, CRASH) if entry_point.name in _UNIFIED else (SUCCESS, INVALID_VALUE)
-    special = STATUSES.get(entry_point.name)
-    if special is not None:
-        return special(model, call)
-    if _waits(entry_point):
+    if legal.special is not None:
+        return legal.special(model, call)
+    if legal.waits:
         context = model.current_context(call)
         if context is not None and context.launched:
             return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
 
 
+class _Legal(NamedTuple):
+    """What the statuses of an entry point's legal calls depend on. ``special``: what says them; ``waits``: as ``_waits``."""
+
+    queries_and_allocates: tuple[Role, ...]
+    special: Statuses | None
+    waits: bool
+
+
 @cache
-def _queries_and_allocates(entry_point: EntryPoint) -> tuple[Role, ...]:
-    return tuple(role for role in entry_point.roles if role.verb in (Verb.QUERIES, Verb.ALLOCATES))
+def _legal(entry_point: EntryPoint) -> _Legal:
+    roles = tuple(role for role in entry_point.roles if role.verb in (Verb.QUERIES, Verb.ALLOCATES))
+    return _Legal(roles, STATUSES.get(entry_point.name), _waits(entry_point))
 
 
 def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ def _carry_out(call: Call, thread: Thread) -> Steps[int]:
     model = thread.process.model
     if makes_handle(call.entry_point):
         try:
-            yield from ensure_context(RuntimeCall(call.entry_point, {}, {}, thread, _NEWEST_RUNTIME))
+            yield from ensure_context(RuntimeCall(call.entry_point, {}, (), {}, thread, _NEWEST_RUNTIME))
         except Refused:
             missing = cuda_missing(call.entry_point)
             if missing:

@@ -32,7 +32,7 @@ class Plan:
     failure is the thread's last error. ``asks_in_host_function``: for a context, which is refused there."""
 
     entry_point: EntryPoint
-    parameters: tuple[str, ...]
+    index: dict[str, int]
     handler: Handler | None
     sets_error: bool
     asks_in_host_function: bool
@@ -54,7 +54,7 @@ def _plan(number: int, signature: int, words: int, major: int) -> Plan:
     name = entry_point.name
     return Plan(
         entry_point,
-        tuple(parameter.name for parameter in parameters),
+        {parameter.name: at for at, parameter in enumerate(parameters)},
         HANDLERS.get(name) or forward.handler(name),
         name not in ("cudaGetLastError", "cudaPeekAtLastError"),
         name not in _ASKS_FOR_NO_CONTEXT,
@@ -70,7 +70,7 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         yield from tell(thread.process, f"{plan.entry_point.name} is not emulated: it returns cudaErrorNotSupported")
         status = error("cudaErrorNotSupported")
     else:
-        call = RuntimeCall.of(thread, request, plan.entry_point, plan.parameters)
+        call = RuntimeCall.of(thread, request, plan.entry_point, plan.index)
         try:
             if plan.asks_in_host_function and thread.host_functions:  # the runtime's first question is refused there
                 yield from call.ask("cuCtxGetCurrent")

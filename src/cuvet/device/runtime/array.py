@@ -46,7 +46,7 @@ def _create(call: RuntimeCall, output: str = "array", name: str = "cuArray3DCrea
         _DESCRIPTOR, Width=width, Height=height, Depth=depth, Format=found[0], NumChannels=found[1], Flags=call["flags"]
     )
     described = yield from call.lay_down(data)
-    levels = [call["numLevels"]] if "numLevels" in call.words else []
+    levels = [call["numLevels"]] if "numLevels" in call.index else []
     yield from call.driver(name, call[output], described, *levels)
 
 

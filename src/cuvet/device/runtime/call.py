@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -46,25 +47,31 @@ def release(major: int) -> str:
 
 
 class RuntimeCall(msgspec.Struct, eq=False):
-    """``words`` by parameter name, of the signature that was called; ``structs`` are those passed by value."""
+    """``words`` of the signature that was called, at the positions that ``index`` tells by parameter name; ``structs`` are those passed by
+    value."""
 
     entry_point: EntryPoint
-    words: dict[str, int]
+    index: Mapping[str, int]
+    words: tuple[int, ...]
     structs: dict[str, bytes]
     thread: Thread
     major: int
     scratch_used: int = 0
 
     @classmethod
-    def of(cls, thread: Thread, request: Request, entry_point: EntryPoint, parameters: tuple[str, ...]) -> RuntimeCall:
-        """``parameters``: the names of those of the signature that was called."""
-        given, structs = dict(zip(parameters, request.words, strict=True)), request.structs
+    def of(cls, thread: Thread, request: Request, entry_point: EntryPoint, index: Mapping[str, int]) -> RuntimeCall:
+        """``index``: the positions of the parameters of the signature that was called."""
+        given, structs = request.words, request.structs
         if request.per_thread:
-            for name in _STREAMS:
-                if given.get(name) == 0:
-                    given[name] = _PER_THREAD_STREAM
-        by_name = {parameters[position]: data for position, data in structs.items()} if structs else {}
-        return cls(entry_point, given, by_name, thread, request.major)
+            streams = [index[name] for name in _STREAMS if name in index]
+            given = tuple(word or _PER_THREAD_STREAM if at in streams else word for at, word in enumerate(given))
+        by_name = {name: structs[at] for name, at in index.items() if at in structs} if structs else {}
+        return cls(entry_point, index, given, by_name, thread, request.major)
+
+    def also(self, **words: int) -> None:
+        """As if these parameters, which the signature does not have, had been passed too."""
+        self.index = {**self.index, **{name: len(self.words) + more for more, name in enumerate(words)}}
+        self.words += tuple(words.values())
 
     @property
     def process(self) -> ClientProcess:
@@ -80,7 +87,12 @@ class RuntimeCall(msgspec.Struct, eq=False):
         return self.thread.device
 
     def __getitem__(self, name: str) -> int:
-        return self.words[name]
+        return self.words[self.index[name]]
+
+    def get(self, name: str, otherwise: int = 0) -> int:
+        """The word; ``otherwise`` if the signature has no such parameter."""
+        at = self.index.get(name)
+        return otherwise if at is None else self.words[at]
 
     def signed(self, name: str) -> int:
         """The word as a C int."""

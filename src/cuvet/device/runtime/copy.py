@@ -25,9 +25,8 @@ _INVALID_PITCH = error("cudaErrorInvalidPitchValue")
 
 def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[None]:
     """Call the driver's ``name``, or its ``nameAsync`` on the stream if the call has one."""
-    words_of_call = call.words
-    if "stream" in words_of_call:
-        return call.driver(f"{name}Async", *words, words_of_call["stream"])
+    if "stream" in call.index:
+        return call.driver(f"{name}Async", *words, call["stream"])
     return call.driver(name, *words)
 
 
@@ -96,7 +95,7 @@ def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[None]:
     members = {name: value for side in sides for name, value in side.items()}
     data = pack("CUDA_MEMCPY2D", WidthInBytes=call["width"], Height=call["height"], **members)
     described = yield from call.lay_down(data)
-    if "stream" in call.words:
+    if "stream" in call.index:
         yield from call.driver("cuMemcpy2DAsync", described, call["stream"])
     else:
         yield from call.driver("cuMemcpy2DUnaligned", described)
@@ -134,7 +133,7 @@ def cudaMemcpy2DArrayToArray(call: RuntimeCall) -> Steps[None]:
 
 
 def _line_to_array(call: RuntimeCall) -> Steps[None]:
-    call.words.update(width=call["count"], height=1, spitch=call["count"])
+    call.also(width=call["count"], height=1, spitch=call["count"])
     yield from _rectangle_to_array(call)
 
 
@@ -142,7 +141,7 @@ cudaMemcpyToArray = cudaMemcpyToArrayAsync = _line_to_array
 
 
 def _line_from_array(call: RuntimeCall) -> Steps[None]:
-    call.words.update(width=call["count"], height=1, dpitch=call["count"])
+    call.also(width=call["count"], height=1, dpitch=call["count"])
     yield from _rectangle_from_array(call)
 
 

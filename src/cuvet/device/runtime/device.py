@@ -177,7 +177,7 @@ def _peer(call: RuntimeCall, name: str) -> Steps[None]:
     yield from ensure_context(call)
     yield from _look_up(call, peer)
     handle = yield from primary_of(call, peer)
-    yield from call.driver(name, handle, *(call[word] for word in ("flags",) if word in call.words))
+    yield from call.driver(name, handle, *(call[word] for word in ("flags",) if word in call.index))
 
 
 cudaDeviceEnablePeerAccess = partial(_peer, name="cuCtxEnablePeerAccess")
@@ -202,7 +202,7 @@ def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[None]:
 
 def _driver_entry_point(call: RuntimeCall) -> Steps[None]:
     found = yield from call.scratch()
-    version = call.words.get("cudaVersion", facts.FACTS.driver_version)
+    version = call.get("cudaVersion", facts.FACTS.driver_version)
     with suppress(Refused):
         yield from call.driver("cuGetProcAddress", call["symbol"], call["funcPtr"], version, 0, found)
     if call["driverStatus"]:

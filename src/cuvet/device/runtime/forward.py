@@ -78,7 +78,7 @@ def handler(name: str) -> Callable[[RuntimeCall], Steps[None]] | None:
 
     def forward(call: RuntimeCall) -> Steps[None]:
         yield from prepare(call)
-        words = call.words
-        yield from call.driver(driver_name, *[words.get(word, 0) for word in given])
+        index, words = call.index, call.words
+        yield from call.driver(driver_name, *[words[index[word]] if word in index else 0 for word in given])
 
     return forward

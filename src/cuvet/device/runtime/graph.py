@@ -37,7 +37,7 @@ def cudaGraphAddKernelNode(call: RuntimeCall) -> Steps[None]:
 def _change_kernel(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     described = yield from _kernel_parameters(call, call["pNodeParams"])
-    graph = [call["hGraphExec"]] if "hGraphExec" in call.words else []
+    graph = [call["hGraphExec"]] if "hGraphExec" in call.index else []
     yield from call.driver(call.entry_point.name.replace("cuda", "cu", 1), *graph, call["node"], described)
 
 
@@ -46,7 +46,7 @@ cudaGraphKernelNodeSetParams = cudaGraphExecKernelNodeSetParams = _change_kernel
 
 def _given(call: RuntimeCall) -> int:
     """Address of the struct that describes the node."""
-    return next(call[name] for name in ("pCopyParams", "pMemsetParams", "pNodeParams") if name in call.words)
+    return next(call[name] for name in ("pCopyParams", "pMemsetParams", "pNodeParams") if name in call.index)
 
 
 def _copy_parameters(call: RuntimeCall) -> Steps[int]:

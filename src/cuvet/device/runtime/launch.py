@@ -126,7 +126,7 @@ def _about_kernel(call: RuntimeCall, words: str, function: str = "func", needed:
     yield from ensure_context(call)
     special = {"kernel": (yield from kernel(call, call[function])), "current": call.device}
     name, *given = words.split()
-    yield from call.driver(name, *(special[word] if word in special else call.words.get(word, 0) for word in given))
+    yield from call.driver(name, *(special[word] if word in special else call.get(word) for word in given))
 
 
 _BLOCKS = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags numBlocks kernel blockSize dynamicSMemSize flags"

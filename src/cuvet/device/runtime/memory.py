@@ -21,7 +21,7 @@ def _allocate(call: RuntimeCall, name: str, pointer: str = "devPtr", more: tuple
     require(call[pointer])
     yield from ensure_context(call)
     if call["size"]:
-        yield from call.driver(name, call[pointer], call["size"], *[call.words.get(word, 0) for word in more])
+        yield from call.driver(name, call[pointer], call["size"], *[call.get(word) for word in more])
     else:
         yield from write_word(call[pointer], 0)
 
@@ -64,7 +64,7 @@ def _location(call: RuntimeCall) -> int:
     """A CUmemLocation as a word: kind in the low half, device in the high half. Older signatures have the device alone."""
     if "location" in call.structs:
         return int.from_bytes(call.structs["location"], "little")
-    device = call.signed(next(name for name in ("dstDevice", "device") if name in call.words))
+    device = call.signed(next(name for name in ("dstDevice", "device") if name in call.index))
     kinds = driver_catalog().enumerations["CUmemLocationType"]
     if device < 0:
         return kinds["CU_MEM_LOCATION_TYPE_HOST"]
@@ -73,7 +73,7 @@ def _location(call: RuntimeCall) -> int:
 
 def cudaMemPrefetchAsync(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
-    words = (call["devPtr"], call["count"], _location(call), call.words.get("flags", 0), call["stream"])
+    words = (call["devPtr"], call["count"], _location(call), call.get("flags"), call["stream"])
     yield from call.driver("cuMemPrefetchAsync", *words)
 
 
