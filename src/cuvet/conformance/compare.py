@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -152,7 +152,7 @@ def call_of(row: Row, number: int) -> Call:
     )
 
 
-def _wrong_outputs(row: Row, known: dict[int, int]) -> dict[int, int]:
+def _wrong_outputs(row: Row, known: Mapping[int, int]) -> dict[int, int]:
     if row.name in _ADDRESSES:
         return {}
     return {index: word for index, word in known.items() if index in row.outputs and row.outputs[index] != word}

@@ -115,7 +115,7 @@ def _foreseen(entry_point: int) -> Foreseen | None:
     """None if they cannot be foreseen."""
     if _wrapper_may_answer():
         return None
-    called, asks = driver().entry_points[entry_point], _only_asks(entry_point)
+    called, asks = driver().entry_points[entry_point], only_asks(entry_point)
     if not (asks or _is_quiet(called)):
         return None
     masks = tuple((1 << 8 * parameter.bytes) - 1 for parameter in called.parameters)
@@ -152,7 +152,8 @@ def _freed(entry_point: EntryPoint) -> int | None:
 
 
 @cache
-def _only_asks(entry_point: int) -> bool:
+def only_asks(entry_point: int) -> bool:
+    """Whether calls of the driver's entry point of that number only ask."""
     called = driver().entry_points[entry_point]
     returns = bool(called.roles) and all(role.verb is Verb.RETURNS for role in called.roles)
     return called.hot and returns and all(parameter.out for parameter in called.parameters)
@@ -165,7 +166,7 @@ _CONTEXTS = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT, Kind.DEVICE})
 def leaves_contexts(entry_point: EntryPoint) -> bool:
     """Whether a call that succeeds surely leaves it as it is which contexts live and which are current: it only asks, or has no role
     that is about one, other than to need the current one, or to wait for it."""
-    if _only_asks(entry_point.id):
+    if only_asks(entry_point.id):
         return True
     return bool(entry_point.roles) and all(
         role.kind not in _CONTEXTS or role.verb is Verb.BLOCKS or (role.verb is Verb.USES and not role.parameter)
@@ -210,10 +211,9 @@ class Told:
     def learn(self, call: Invocation, status: int) -> None:
         """The model has observed that the call returns the status."""
         entry_point = call.call.entry_point
-        asks = _only_asks(entry_point.id)
-        if status or not (asks or leaves_contexts(entry_point)):
+        if status or not leaves_contexts(entry_point):
             self.forget()
-        elif asks:
+        elif only_asks(entry_point.id):
             context = call.model.current_context(call.call)
             if context is None or context.alive:
                 self._answers[call.thread.number, entry_point.id] = tuple(
@@ -237,7 +237,7 @@ class Told:
 
     def _repeat(self, thread: Thread, question: tuple[int, ...]) -> Repeated | None:
         command = Command(Op.CALL_DRIVER, question)
-        request = request_of(thread, question) if _only_asks(question[0]) else None
+        request = request_of(thread, question) if only_asks(question[0]) else None
         writes = None if request is None else self.answer(thread, request)
         if writes is None:
             return None

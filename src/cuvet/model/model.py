@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from cuvet.catalog import EntryPoint
-from cuvet.catalog.results import NOT_READY
+from cuvet.catalog.results import NOT_READY, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
 from cuvet.model.alike import Alike, keeps_alike
@@ -49,7 +50,10 @@ class Prediction(msgspec.Struct, frozen=True):
     statuses: tuple[int, ...]
     undefined: bool
     violations: tuple[Violation, ...]
-    outputs: dict[int, int]
+    outputs: Mapping[int, int]
+
+
+_SUCCEEDS = Prediction((SUCCESS,), False, (), MappingProxyType({}))
 
 
 _Groups = tuple[tuple[Callable[[Call, ModelView], bool] | None, tuple[type[CallRule], ...]], ...]
@@ -185,6 +189,8 @@ class Model(ModelView):
             return self._predict_library(call, [library.of_library(each) for each in violations])
         given = None if calm else statuses.of_process(self, call) or statuses.of_context(self, call)
         if given is None and not violations:
+            if statuses.surely_succeeds(self, call):
+                return _SUCCEEDS
             likely = statuses.of_legal_call(self, call)
             if self.freed_twice_in or self.endangered:
                 likely = tuple(dict.fromkeys(likely + statuses.of_late_fault(self, call)))

@@ -112,18 +112,29 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     return (SUCCESS,)
 
 
+def surely_succeeds(model: ModelView, call: Call) -> bool:
+    """Whether a call that breaks no rule can only succeed, whatever it names, and writes nothing that the model knows."""
+    if not _legal(call.entry_point).succeeds:
+        return False
+    return not (model.lost_contexts or model.graphs_allocate or model.freed_twice_in or model.endangered)
+
+
 class _Legal(NamedTuple):
-    """What the statuses of an entry point's legal calls depend on. ``special``: what says them; ``waits``: as ``_waits``."""
+    """What the statuses of an entry point's legal calls depend on. ``special``: what says them; ``waits``: as ``_waits``; ``succeeds``:
+    nothing of it, and nothing says what they write."""
 
     queries_and_allocates: tuple[Role, ...]
     special: Statuses | None
     waits: bool
+    succeeds: bool
 
 
 @cache
 def _legal(entry_point: EntryPoint) -> _Legal:
     roles = tuple(role for role in entry_point.roles if role.verb in (Verb.QUERIES, Verb.ALLOCATES))
-    return _Legal(roles, STATUSES.get(entry_point.name), _waits(entry_point))
+    special, waits = STATUSES.get(entry_point.name), _waits(entry_point)
+    nothing = not roles and special is None and not waits and entry_point.name not in OUTPUTS
+    return _Legal(roles, special, waits, nothing)
 
 
 def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:

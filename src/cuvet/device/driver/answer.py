@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -12,7 +13,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
 from cuvet.device import facts
 from cuvet.device.driver import fault, launch, memory
-from cuvet.device.foreknown import written
+from cuvet.device.foreknown import leaves_contexts, only_asks, written
 from cuvet.device.invocation import (
     MOST_ARRAY,
     BadAddress,
@@ -61,7 +62,7 @@ _SUCCESS_ALONE = (status.SUCCESS,)
 class Plan:
     """What is the same in all calls of an entry point. ``handler`` None: it is not emulated. ``reads``: the program's memory, before it
     is carried out. ``inputs`` are the parameters that are read (`_inputs`), ``made`` those through which it gives new objects, ``ended``
-    the roles of those that it destroys."""
+    the roles of those that it destroys. ``bears_on_told``: questions about contexts can have another answer after it, or it is one."""
 
     entry_point: EntryPoint
     handler: Handler | None
@@ -72,6 +73,7 @@ class Plan:
     made: tuple[tuple[int, Kind], ...]
     ended: tuple[Role, ...]
     ends_many: bool
+    bears_on_told: bool
     works_in_forked_child: bool
 
 
@@ -99,6 +101,7 @@ def _plan(number: int, words: int) -> Plan:
         _new_objects(entry_point),
         _destroying(entry_point),
         name in _ENDS_MANY,
+        only_asks(number) or not leaves_contexts(entry_point),
         name in _WORKS_IN_FORKED_CHILD,
     )
 
@@ -208,7 +211,8 @@ def _succeeded(invocation: Invocation, plan: Plan) -> None:
     """Tell the model, and let the handles of what the call destroyed be given out again."""
     process, call = invocation.thread.process, invocation.call
     process.model.observe(call, Outcome(status.SUCCESS, invocation.outputs, handed_out=invocation.handed_out))
-    process.told.learn(invocation, status.SUCCESS)
+    if plan.bears_on_told:
+        process.told.learn(invocation, status.SUCCESS)
     for role in plan.ended:
         _retire(invocation, role.kind, invocation[role.parameter])
 
@@ -241,7 +245,7 @@ def _say_full(invocation: Invocation) -> Steps[None]:
         yield from tell(invocation.process, f"{has}, too little for this program; {more}")
 
 
-def _begin(invocation: Invocation, plan: Plan, handler: Handler, known: dict[int, int]) -> Steps[None] | None:
+def _begin(invocation: Invocation, plan: Plan, handler: Handler, known: Mapping[int, int]) -> Steps[None] | None:
     """What carries the call out; Refused or Dies if it fails. ``known``: what the model knows that it writes."""
     if known:
         invocation.outputs.update(known)
