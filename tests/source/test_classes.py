@@ -212,9 +212,39 @@ FOUND = {
                 }"""
         },
     ),
+    "a structure of C with a name of its own, in another file": (
+        "source-member-leak",
+        {
+            "pool.h": "typedef struct pool_s { float *first; float *second; int n; cudaStream_t stream; } pool_t;",
+            "pool.c": """
+                void make(pool_t *pool) {
+                    CHECK(cudaMalloc(&pool->first, pool->n));
+                    CHECK(cudaMalloc(&pool->second, pool->n));
+                }
+                void destroy(struct pool_s *pool) { CHECK(cudaFree(pool->first)); }""",
+        },
+    ),
+    "a header that holds nothing but a module": (
+        "source-member-leak",
+        {
+            "layer.hpp": "class Layer { public: Layer(); Layer(const Layer &) = delete; ~Layer(); CUmodule one, two; };",
+            "layer.cpp": """
+                Layer::Layer() { CHECK(cuModuleLoad(&one, "one")); CHECK(cuModuleLoad(&two, "two")); }
+                Layer::~Layer() { CHECK(cuModuleUnload(one)); }""",
+        },
+    ),
 }
 
 SILENT = {
+    "a structure of C that is ended by its other name": {
+        "pool.h": "typedef struct pool_s { float *first; float *second; int n; } pool_t;",
+        "pool.c": """
+            void make(pool_t *pool) {
+                CHECK(cudaMalloc(&pool->first, pool->n));
+                CHECK(cudaMalloc(&pool->second, pool->n));
+            }
+            void destroy(struct pool_s *pool) { CHECK(cudaFree(pool->first)); CHECK(cudaFree(pool->second)); }""",
+    },
     "ended through what shows the member": {
         "resource.hpp": """
             class resource {

@@ -169,6 +169,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[ClassOutline, ...] = ()
     parents: dict[str, str] = {}
     """In C++, classes that are derived from one other class, and that one."""
+    aliases: dict[str, str] = {}
+    """In C, other names of structures, and the structures' own."""
     effects: tuple[Effect, ...] = ()
     objects: tuple[StaticObject, ...] = ()
     know_devices: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
-from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
+from cuvet.source.project.wholes import Whole, by_one_name, finding_of, whole_classes, without_definition
 from cuvet.source.result import Constructor, Effect, Outline
 
 _REPEATED = re.compile(
@@ -34,6 +34,7 @@ _DEVICE = "device memory"
 
 
 def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
+    outlines = by_one_name(outlines)
     handed = {name for outline in outlines for name in outline.handed} | _ended_elsewhere(outlines)
     assigned = {name for outline in outlines for name in outline.assigned}
     lasting = {name for outline in outlines for it in outline.objects for name in destroyed_with(it.type)}
@@ -124,7 +125,7 @@ def _left_out(whole: Whole, member: str) -> Iterator[Finding]:
     """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out."""
     for made in whole.of(member, "makes"):
         for other in whole.effects:
-            together = any(
+            together = other != member and any(
                 each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
             )
             ended = [

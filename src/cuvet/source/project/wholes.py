@@ -1,6 +1,6 @@
 """Classes with all that the functions of a project do with their members, and findings about these."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -56,6 +56,28 @@ def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
         yield whole
 
 
+def by_one_name(outlines: Sequence[Outline]) -> list[Outline]:
+    """The outlines, with structures of C by the names that their variables are declared with. A structure with several is left."""
+    several: dict[str, set[str]] = defaultdict(set)
+    for outline in outlines:
+        for alias, name in outline.aliases.items():
+            several[name].add(alias)
+    aliases = {name: next(iter(found)) for name, found in several.items() if len(found) == 1}
+    return [_renamed(outline, aliases) for outline in outlines] if aliases else list(outlines)
+
+
+def _renamed(outline: Outline, aliases: dict[str, str]) -> Outline:
+    owners = {effect.owner for effect in outline.effects}.union(each.name for each in outline.classes)
+    if aliases.keys().isdisjoint(owners):
+        return outline
+    replace = msgspec.structs.replace
+    return replace(
+        outline,
+        effects=tuple(replace(it, owner=aliases.get(it.owner, it.owner)) for it in outline.effects),
+        classes=tuple(replace(it, name=aliases.get(it.name, it.name)) for it in outline.classes),
+    )
+
+
 class _Having:
     """Which class has a member: the one whose function names it, or one that it is derived from."""
 
@@ -107,8 +129,9 @@ def _see_through(whole: Whole) -> None:
 
 
 def without_definition(outlines: Sequence[Outline]) -> Iterator[Whole]:
-    """Classes whose definition is not in sight, and the variables of a file: as far as one file makes and ends their members."""
-    known = {each.name for outline in outlines for each in outline.classes}
+    """Classes that have no definition in sight or several, and the variables of a file: as far as one file makes and ends their members."""
+    definitions = Counter(each.name for outline in outlines for each in outline.classes)
+    known = {name for name, count in definitions.items() if count == 1}
     having = _Having(outlines)
     for outline in outlines:
         found: dict[str, Whole] = {}
