@@ -233,6 +233,47 @@ FOUND = {
                 Layer::~Layer() { CHECK(cuModuleUnload(one)); }""",
         },
     ),
+    "a variable of the file, in macros that check": (
+        "source-member-leak",
+        {
+            "fluid.cu": """
+                static float *values = NULL;
+                static int *flag = NULL;
+                __global__ void mark(int *flag) { flag[0] = 1; }
+                void fluid_init(int n) {
+                    CUDA_SAFE_CALL(cudaMalloc((void **)&values, n));
+                    CUDA_SAFE_CALL(cudaMalloc((void **)&flag, sizeof(int)));
+                }
+                void fluid_free() { CUDA_SAFE_CALL(cudaFree(values)); }"""
+        },
+    ),
+    "a context in a variable of the file, made beside one in a structure": (
+        "source-member-leak",
+        {
+            "devices.c": """
+                typedef struct { CUcontext context; } device_t;
+                static CUcontext shared;
+                void devices_init(device_t *device, CUdevice which) {
+                    CHECK(cuCtxCreate(&shared, 0, which));
+                    CHECK(cuCtxCreate(&device->context, 0, which));
+                }
+                void devices_fini(device_t *device) { CHECK(cuCtxDestroy(device->context)); }"""
+        },
+    ),
+    "given to the same function as one that is ended": (
+        "source-member-leak",
+        {
+            "module.h": "class Module : public Base { public: void create(int n); void cleanup(); void *one, *two; CUstream s; };",
+            "module.cc": """
+                void Module::create(int n) {
+                    CHECK(cuMemHostAlloc(&one, n, 0));
+                    first = new PinnedMemory(one, n);
+                    CHECK(cuMemHostAlloc(&two, n, 0));
+                    second = new PinnedMemory(two, n);
+                }
+                void Module::cleanup() { if (one) CHECK(cuMemFreeHost(one)); }""",
+        },
+    ),
 }
 
 SILENT = {
@@ -244,6 +285,60 @@ SILENT = {
                 CHECK(cudaMalloc(&pool->second, pool->n));
             }
             void destroy(struct pool_s *pool) { CHECK(cudaFree(pool->first)); CHECK(cudaFree(pool->second)); }""",
+    },
+    "a variable of the file that another file ends": {
+        "fluid.cu": """
+            float *values, *flag;
+            void fluid_init(int n) { CHECK(cudaMalloc(&values, n)); CHECK(cudaMalloc(&flag, n)); }
+            void fluid_free() { CHECK(cudaFree(values)); }""",
+        "exit.cu": """
+            extern float *flag;
+            void leave() { CHECK(cudaFree(flag)); }""",
+    },
+    "a variable of the file that a macro frees": {
+        "fluid.cu": """
+            static float *values, *flag;
+            void fluid_init(int n) { CHECK(cudaMalloc(&values, n)); CHECK(cudaMalloc(&flag, n)); }
+            void fluid_free() { CHECK(cudaFree(values)); SAFE_FREE(flag); }"""
+    },
+    "a variable of the file that is ended as an element of a list": {
+        "fluid.cu": """
+            static float *values, *flag;
+            void fluid_init(int n) { CHECK(cudaMalloc(&values, n)); CHECK(cudaMalloc(&flag, n)); }
+            void fluid_free() {
+                float *others[] = {flag};
+                for (int i = 0; i < 1; i++)
+                    CHECK(cudaFree(others[i]));
+                CHECK(cudaFree(values));
+            }"""
+    },
+    "a variable of the file, and none that was made beside it is ended": {
+        "fluid.cu": """
+            static float *values, *flag;
+            void values_init(int n) { CHECK(cudaMalloc(&values, n)); }
+            void flag_init(int n) { CHECK(cudaMalloc(&flag, n)); }
+            void fluid_free() { CHECK(cudaFree(values)); }"""
+    },
+    "a context, and no other is ended": {
+        "device.cpp": """
+            class Device {
+              public:
+                Device(CUdevice which) { CHECK(cuCtxCreate(&context, 0, which)); CHECK(cuStreamCreate(&stream, 0)); }
+                Device(const Device &) = delete;
+                ~Device() { CHECK(cuStreamDestroy(stream)); }
+                CUcontext context;
+                CUstream stream;
+            };"""
+    },
+    "given to another function than the one that is ended": {
+        "module.h": "class Module : public Base { public: void create(int n); void cleanup(); void *one, *two; CUstream s; };",
+        "module.cc": """
+            void Module::create(int n) {
+                CHECK(cuMemHostAlloc(&one, n, 0));
+                CHECK(cuMemHostAlloc(&two, n, 0));
+                second = new OwnedMemory(two, n);
+            }
+            void Module::cleanup() { if (one) CHECK(cuMemFreeHost(one)); }""",
     },
     "ended through what shows the member": {
         "resource.hpp": """

@@ -48,8 +48,8 @@ _NOT_TRIED = {Kind.CUDNN_BACKEND_DESCRIPTOR, Kind.CURAND_DISTRIBUTION, Kind.NVJI
 """On public code."""
 LOST = OWNED | {Kind.LINKER} | LIBRARY_OBJECTS - _NOT_TRIED
 """Kinds of objects that are missed if nobody ends them."""
-LOST_OF_SEVERAL = LOST | {Kind.MODULE}
-"""Also those that end with their context: they are missed where others of the kind are ended."""
+LOST_OF_SEVERAL = LOST | {Kind.MODULE, Kind.CONTEXT}
+"""Also those that end with their context, and contexts: they are missed where others of the kind are ended."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,6 +182,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     handed: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
     """Members that are made somewhere in the file, and assigned something else in it."""
+    variables: dict[str, tuple[str, ...]] = {}
+    """Variables of the file that its functions make, and the functions that name them."""
     offers: Summaries = {}
     """Functions that other files can call, and that make or end objects for their callers."""
     calls: tuple[str, ...] = ()

@@ -3,13 +3,15 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberLeak(SourceRule):
     """
-    checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members.
+    checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members. Or
+      a function creates several objects, a function that sounds like an end ends one, and nothing ends another that is in a variable of
+      the file.
     why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
     limits: All functions of the class that could end the member must be visible. It is a note if another function that is not visible
       sounds like an end, but the destructor is visible, or if only derived classes create the member and none of them ends it. Silent if
       the member is passed to an unseen function whose name says that it ends things, and if an object of the class lasts as long as the
-      program. Modules end with their context, so they count only where the class unloads others.
+      program. Modules end with their context, and contexts with the process, so they count only where others are ended.
     """
 
     code = "CV855"
@@ -79,6 +81,17 @@ void model_allocate(Model *model, int n) {
 }
 void model_free(Model *model) {
     cudaFree(model->weights);
+}
+
+## variable of the file [cuda]
+static float *values;
+static int *flag;
+void fluid_init(int n) {
+    cudaMalloc(&values, n);
+    cudaMalloc(&flag, sizeof(int));  // warning: [source-member-leak]
+}
+void fluid_free() {
+    cudaFree(values);
 }
 
 ## C#: forgotten by Dispose [c#]

@@ -17,6 +17,7 @@ from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
+from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.wholes import Whole, by_one_name, finding_of, whole_classes, without_definition
@@ -27,8 +28,6 @@ _REPEATED = re.compile(
     r"|draw|infer|transform|encode|decode|calc|sort|reduce|scan|copy|send|recv|receive|multiply|enqueue)"
 )
 """Names of functions that are called again and again."""
-_VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
-_FAILURE = re.compile(r"(?i)err|stat|fail|ret|result|code|abort|succe|ok\b")
 _HOST = "host memory"
 _DEVICE = "device memory"
 
@@ -54,20 +53,21 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
         yield from not_owned(whole)
         yield from not_made(whole, constructors[whole.name])
         yield from ended_twice(whole, constructors[whole.name])
-    touched = _touched(outlines)
+    handled = touched(outlines)
     for whole in without_definition(outlines):
         for member in whole.effects:
             if member not in assigned:
                 yield from _mismatched(whole, member)
-            untouched = whole.name and (whole.name, member) not in touched and member not in handed | assigned
-            left_out = tuple(_left_out(whole, member)) if untouched else ()
-            yield from left_out or _lost_anew(whole, member)
+            untouched = whole.name and (whole.name, member) not in handled and member not in handed | assigned
+            missed = tuple(left_out(whole, member)) if untouched else ()
+            yield from missed or _lost_anew(whole, member)
+    yield from variables_left_out(outlines, handled, handed | assigned)
 
 
 def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
     """Members that are ended through a variable of whose type there is no definition: of any class that has such a member."""
     known = {each.name for outline in outlines for each in outline.classes}
-    ended = {member for owner, member in _touched(outlines) if owner and owner not in known}
+    ended = {member for owner, member in touched(outlines) if owner and owner not in known}
     shown = (effect for outline in outlines for effect in outline.effects if effect.verb == "shows")
     return ended | {effect.member for effect in shown if f"{effect.function}()" in ended}
 
@@ -79,21 +79,23 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
     if member not in assigned and (mismatched := tuple(_mismatched(whole, member))):
         yield from mismatched
     elif (
-        not (_really(ended, made) or given or member in handed)
+        not (really(ended, made) or given or member in handed)
         and (severity := _how_complete(whole, member, lasting))
         and _missed(whole, made[0])
     ):
         last = _ending_function(whole)
         where = f", though {last.frame.function} ends others" if last is not None else ""
-        message = f"{made[0].kind} {whole.name}::{member} is never {_past(made[0])}{where}"
+        message = f"{made[0].kind} {whole.name}::{member} is never {past(made[0])}{where}"
         yield finding_of(SourceMemberLeak, whole, member, made[0], message, made[0], last, severity=severity)
+    elif not ended and not whole.of(member, "sets") and member not in handed | assigned:
+        yield from given_like_another(whole, member)
     else:
         yield from _overwritten(whole, member, made, ended, handed)
 
 
 def _missed(whole: Whole, made: Effect) -> bool:
-    """Modules end with their context: one is missed where others are unloaded."""
-    return made.kind != Kind.MODULE.noun or any(
+    """Modules end with their context, and contexts with the process: one is missed where others are ended."""
+    return made.kind not in (Kind.MODULE.noun, Kind.CONTEXT.noun) or any(
         effect.verb == "ends" and effect.kind == made.kind for effects in whole.effects.values() for effect in effects
     )
 
@@ -104,61 +106,6 @@ def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
         first, last, kind, counterpart = wrong
         rule: type[Rule] = SourceHeapFree if last.kind == "heap" else MemoryFreeWrongFunction
         yield finding_of(rule, whole, member, last, f"{member} is {kind}, which is for {counterpart}", first, last)
-
-
-def _touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
-    """(class, member) of what is ended or given away somewhere, other than when making it failed."""
-    made: dict[tuple[str, str], list[Effect]] = defaultdict(list)
-    effects = [effect for outline in outlines for effect in outline.effects]
-    for effect in effects:
-        if effect.verb == "makes":
-            made[effect.owner, effect.member].append(effect)
-    return {
-        (effect.owner, effect.member)
-        for effect in effects
-        if effect.verb in ("gives", "asks", "sets")
-        or (effect.verb == "ends" and not _cleans_up(effect, made.get((effect.owner, effect.member), [])))
-    }
-
-
-def _left_out(whole: Whole, member: str) -> Iterator[Finding]:
-    """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out."""
-    for made in whole.of(member, "makes"):
-        for other in whole.effects:
-            together = other != member and any(
-                each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
-            )
-            ended = [
-                each for each in whole.of(other, "ends") if each.kind == made.kind and ends_its_object(each.function)
-            ]
-            if together and ended:
-                last = ended[0]
-                message = f"{made.kind} {whole.name}::{member} is never {_past(made)}, though {last.frame.function} ends {other}"
-                yield finding_of(SourceMemberLeak, whole, member, made, message, made, last)
-                return
-
-
-def _really(ended: list[Effect], made: list[Effect]) -> list[Effect]:
-    """Without those that only clean up when the function that made the member fails."""
-    return [effect for effect in ended if not _cleans_up(effect, made)]
-
-
-def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
-    """Whether the member is ended where it was made, and not whenever it was."""
-    same = [effect for effect in made if effect.function == ended.function]
-    always = any(ended.under and set(ended.under) <= set(effect.under) for effect in same) or _asks_flag(ended)
-    return ended.guarded and bool(same) and not always
-
-
-def _asks_flag(ended: Effect) -> bool:
-    """Whether it hangs on a variable that is true, and nothing around it sounds like a failure."""
-    asked = [text.partition(" ")[0] for text, _ in ended.under]
-    flag = bool(asked) and ended.under[-1][1] and _VARIABLE.fullmatch(asked[-1]) is not None
-    return flag and not any(_FAILURE.search(text) for text in asked)
-
-
-def _past(made: Effect) -> str:
-    return "freed" if made.kind in (_HOST, _DEVICE) else "destroyed"
 
 
 def _wrong_function(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cuvet.source.calls import symbols
-from cuvet.source.languages.cpp import Class, Found, name_of
+from cuvet.source.languages.cpp import Class, Found, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import function_declarator, is_declared_at, parameters
 from cuvet.source.languages.interest import WORD
 from cuvet.source.ownership import hands_over
@@ -28,6 +28,8 @@ _MOST_ARGUMENTS = 300
 _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
 """A statement that is a call of a function, of no object or of this one."""
 _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
+_INNER = re.compile(rb"[\s(]*([A-Za-z_]\w*)\s*\(")
+"""The first argument is a call."""
 _FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
 _DISPOSED = re.compile(rb"(?<!\bthis)(?<!\bbase)\s?\.\s*(\w+)\s*\??\s*\.\s*Dispose\s*\(")
 """C#: a member of another object is disposed of."""
@@ -53,7 +55,8 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
         functions=tuple(name_of(definition) for definition in found.functions),
         handed=tuple(sorted(_handed(source) | _unread(found, source))),
-        assigned=tuple(sorted(_assigned({effect.member for effect in effects if effect.verb == "makes"}, source))),
+        assigned=tuple(sorted(_assigned(found, effects, source))),
+        variables=_variables(found, effects, source) if source.is_cpp else {},
     )
 
 
@@ -65,6 +68,7 @@ def _handed(source: Source) -> set[str]:
         if (
             hands_over(name)
             and name not in symbols()
+            and not _is_check(start, source)
             and source.code[at] != _SPACE
             and not is_declared_at(at, source.code)
         ):
@@ -73,6 +77,12 @@ def _handed(source: Source) -> set[str]:
     if source.language == "c#":
         words.update(_DISPOSED.findall(source.code))
     return {word.decode() for word in words}
+
+
+def _is_check(start: int, source: Source) -> bool:
+    """Whether what begins at the offset of a bracket holds a call of CUDA: it is given the call's status."""
+    inner = _INNER.match(source.code, start)
+    return inner is not None and inner[1].decode() in symbols()
 
 
 def _unread(found: Found, source: Source) -> set[str]:
@@ -88,13 +98,42 @@ def _unread(found: Found, source: Source) -> set[str]:
     return {word.decode() for word in words}
 
 
-def _assigned(members: set[str], source: Source) -> set[str]:
-    """Which of the members the text assigns something else than NULL to, in whatever function."""
+def _assigned(found: Found, effects: Sequence[Effect], source: Source) -> set[str]:
+    """Members that the file makes, and to which its text assigns something else than NULL, in whatever function of the host."""
+    members = {effect.member for effect in effects if effect.verb == "makes"}
     if not members:
         return set()
     names = "|".join(re.escape(name) for name in sorted(members))
     pattern = rf"\b({names})\s*(?:\[[^\]]*\]\s*)*=(?!=)(?!\s*(?:0\b|NULL\b|nullptr\b|\{{\s*\}}))"
-    return {match.decode() for match in re.findall(pattern.encode(), source.code)}
+    kernels = _on_device(found, source) if source.is_cpp else []
+    return {
+        match[1].decode()
+        for match in re.finditer(pattern.encode(), source.code)
+        if not any(start <= match.start() < end for start, end in kernels)
+    }
+
+
+def _on_device(found: Found, source: Source) -> list[tuple[int, int]]:
+    """Stretches of the text that are functions of the device."""
+    return [
+        (definition.node.start_byte, body.end_byte)
+        for definition in found.functions
+        if (body := definition.node.child_by_field_name("body")) is not None
+        and runs_on_device(definition.node, body, source)
+    ]
+
+
+def _variables(found: Found, effects: Sequence[Effect], source: Source) -> dict[str, tuple[str, ...]]:
+    """Variables of the file that functions of no class make, and the functions that name them."""
+    made = {effect.member.encode() for effect in effects if effect.verb == "makes" and not effect.owner}
+    declared_here = (node for node in found.variables if made)
+    names = {word for node in declared_here for word in made.intersection(WORD.findall(text_of(node).encode()))}
+    named_by: dict[str, list[str]] = {name.decode(): [] for name in names}
+    for definition in found.functions if names else ():
+        node = definition.node
+        for word in names.intersection(WORD.findall(source.code, node.start_byte, node.end_byte)):
+            named_by[word.decode()].append(name_of(definition)[1])
+    return {name: tuple(functions) for name, functions in sorted(named_by.items())}
 
 
 def _parents(found: Found) -> dict[str, str]:

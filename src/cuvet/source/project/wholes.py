@@ -160,7 +160,7 @@ def finding_of(
     severity: Severity | None = None,
 ) -> Finding:
     dot = "." if at.frame.language in ("python", "c#") else "::"
-    message, name = message.replace("::", dot), f"{whole.name}{dot}{member}"
+    message, name = message.replace("::", dot), f"{whole.name}{dot}{member}".removeprefix(dot)
     ends = ended if ended is not None and ended.member == member else None
     if not steps:
         steps = ((made.frame, f"{made.frame.function} makes {member} here"), *((ending_step(ended),) if ended else ()))

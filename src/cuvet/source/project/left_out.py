@@ -1,0 +1,133 @@
+"""Members, and variables of files, that are left out where others are ended that were made beside them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from cuvet.catalog import Kind
+from cuvet.findings import Finding
+from cuvet.rules.source.member_leak import SourceMemberLeak
+from cuvet.source.ownership import ends_its_object
+from cuvet.source.project.wholes import Whole, finding_of
+from cuvet.source.result import ClassOutline, Effect, Outline
+
+_VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_FAILURE = re.compile(r"(?i)err|stat|fail|ret|result|code|abort|succe|ok\b")
+_MEMORY = frozenset({Kind.HOST_MEMORY.noun, Kind.MEMORY.noun})
+
+
+def touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
+    """(class, member) of what is ended or given away somewhere, other than when making it failed."""
+    made: dict[tuple[str, str], list[Effect]] = defaultdict(list)
+    effects = [effect for outline in outlines for effect in outline.effects]
+    for effect in effects:
+        if effect.verb == "makes":
+            made[effect.owner, effect.member].append(effect)
+    return {
+        (effect.owner, effect.member)
+        for effect in effects
+        if effect.verb in ("gives", "asks", "sets")
+        or (effect.verb == "ends" and not _cleans_up(effect, made.get((effect.owner, effect.member), [])))
+    }
+
+
+def left_out(whole: Whole, member: str) -> Iterator[Finding]:
+    """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out."""
+    for made in whole.of(member, "makes"):
+        for other in whole.effects:
+            together = other != member and any(
+                each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
+            )
+            ended = [
+                each for each in whole.of(other, "ends") if each.kind == made.kind and ends_its_object(each.function)
+            ]
+            if together and ended:
+                yield _never_ended(whole, made, ended[0])
+                return
+
+
+def given_like_another(whole: Whole, member: str) -> Iterator[Finding]:
+    """The class ends another member that the same functions make and give to the same ones, as far as they are seen: so these do not
+    end it."""
+    gives = _given(whole, member)
+    for made in whole.of(member, "makes")[:1] if gives else ():
+        for other in whole.effects:
+            last = next((each for each in whole.of(other, "ends") if ends_its_object(each.function)), None)
+            alike = other != member and gives == _given(whole, other) and _made(whole, member) == _made(whole, other)
+            if last is not None and last.method and alike and last.function not in {function for function, _ in gives}:
+                yield _never_ended(whole, made, last)
+                return
+
+
+def _given(whole: Whole, member: str) -> list[tuple[str, str]]:
+    return sorted((each.function, each.api) for each in whole.of(member, "gives"))
+
+
+def _made(whole: Whole, member: str) -> set[tuple[str, str]]:
+    return {(each.function, each.kind) for each in whole.of(member, "makes")}
+
+
+def _never_ended(whole: Whole, made: Effect, last: Effect) -> Finding:
+    name = f"{whole.name}::{made.member}".removeprefix("::")
+    message = f"{made.kind} {name} is never {past(made)}, though {last.frame.function} ends {last.member}"
+    return finding_of(SourceMemberLeak, whole, made.member, made, message, made, last)
+
+
+def variables_left_out(
+    outlines: Sequence[Outline], handled: Collection[tuple[str, str]], handed: Collection[str]
+) -> Iterator[Finding]:
+    """Variables of a file that no function ends, though one ends another object of the kind, made by the same function."""
+    given = {member for _, member in handled} | set(handed)
+    for outline in outlines:
+        told: set[str] = set()
+        for made in outline.effects:
+            named_by = outline.variables.get(made.member)
+            if made.verb != "makes" or made.owner or named_by is None or made.member in given | told:
+                continue
+            last = _ends_another(outline, made, named_by)
+            if last is not None:
+                told.add(made.member)
+                empty = ClassOutline(name="", members={}, copies=True, bases=True, frame=made.frame)
+                yield _never_ended(Whole(empty), made, last)
+
+
+def _ends_another(outline: Outline, made: Effect, named_by: Collection[str]) -> Effect | None:
+    """Where a function that sounds like an end, and does not name the variable, ends what was made beside it."""
+    beside = {
+        (each.owner, each.member)
+        for each in outline.effects
+        if each.verb == "makes" and each.function == made.function and each.kind == made.kind
+    }
+    for each in outline.effects:
+        if (
+            each.verb == "ends"
+            and each.kind == made.kind
+            and (each.owner, each.member) in beside
+            and ends_its_object(each.function)
+            and each.function not in named_by
+        ):
+            return each
+    return None
+
+
+def really(ended: list[Effect], made: list[Effect]) -> list[Effect]:
+    """Without those that only clean up when the function that made the member fails."""
+    return [effect for effect in ended if not _cleans_up(effect, made)]
+
+
+def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
+    """Whether the member is ended where it was made, and not whenever it was."""
+    same = [effect for effect in made if effect.function == ended.function]
+    always = any(ended.under and set(ended.under) <= set(effect.under) for effect in same) or _asks_flag(ended)
+    return ended.guarded and bool(same) and not always
+
+
+def _asks_flag(ended: Effect) -> bool:
+    """Whether it hangs on a variable that is true, and nothing around it sounds like a failure."""
+    asked = [text.partition(" ")[0] for text, _ in ended.under]
+    flag = bool(asked) and ended.under[-1][1] and _VARIABLE.fullmatch(asked[-1]) is not None
+    return flag and not any(_FAILURE.search(text) for text in asked)
+
+
+def past(made: Effect) -> str:
+    return "freed" if made.kind in _MEMORY else "destroyed"
