@@ -97,9 +97,73 @@ FOUND = {
         },
         ["use.cu source-leak"],
     ),
+    "the definition names its namespace, and frees what its caller frees": (
+        {
+            "sparse.cu": """
+                void lib::impl::gather(float *data, int n) {
+                    kernel<<<1, n>>>(data);
+                    if (data) CHECK(cudaFree(data));
+                }""",
+            "use.cu": """
+                void f(int n) {
+                    float *data = lib::copy_to_device(n);
+                    ::lib::impl::gather(data, n);
+                    CHECK(cudaFree(data));
+                }""",
+        },
+        ["use.cu memory-free-twice"],
+    ),
+    "a function that is named as if it created a member": (
+        {
+            "layer.hpp": "class Layer { ~Layer(); Layer(const Layer &); cudnnHandle_t dnn; cudnnFilterDescriptor_t filter; };",
+            "layer.cpp": """
+                void Layer::setup() { CHECK(cudnnCreate(&dnn)); dnn::createFilter<float>(&filter, 3); }
+                Layer::~Layer() { CHECK(cudnnDestroy(dnn)); }""",
+        },
+        ["layer.cpp source-member-leak"],
+    ),
 }
 
 SILENT = {
+    "the definition names its namespace, and the caller keeps the memory": {
+        "sparse.cu": "void lib::impl::gather(float *data, int n) { kernel<<<1, n>>>(data); if (data) CHECK(cudaFree(data)); }",
+        "use.cu": "void f(int n) { float *data = lib::copy_to_device(n); ::lib::impl::gather(data, n); }",
+    },
+    "the call names another namespace": {
+        "sparse.cu": "void lib::impl::gather(float *data, int n) { kernel<<<1, n>>>(data); CHECK(cudaFree(data)); }",
+        "use.cu": """
+            void f(int n) {
+                float *data = lib::copy_to_device(n);
+                lib::gather(data, n);
+                CHECK(cudaFree(data));
+            }""",
+    },
+    "a function of an object, whose definition names its class": {
+        "pool.cu": "void Pool::give(float *data, int n) { kernel<<<1, n>>>(data); CHECK(cudaFree(data)); }",
+        "use.cu": """
+            void f(int n, Other &other) {
+                float *data = lib::copy_to_device(n);
+                other.give(data, n);
+                give(data, n);
+                CHECK(cudaFree(data));
+            }""",
+    },
+    "a function that is named as if it created a member, which is destroyed": {
+        "layer.hpp": "class Layer { ~Layer(); Layer(const Layer &); cudnnHandle_t dnn; cudnnFilterDescriptor_t filter; };",
+        "layer.cpp": """
+            void Layer::setup() { CHECK(cudnnCreate(&dnn)); dnn::createFilter<float>(&filter, 3); }
+            Layer::~Layer() { CHECK(cudnnDestroyFilterDescriptor(filter)); CHECK(cudnnDestroy(dnn)); }""",
+    },
+    "a function that is named as if it created a variable": {
+        "layer.hpp": "class Layer { ~Layer(); Layer(const Layer &); cudnnHandle_t dnn; cudnnFilterDescriptor_t filter; };",
+        "layer.cpp": """
+            void Layer::setup() {
+                Filter filter;
+                CHECK(cudnnCreate(&dnn));
+                dnn::createFilter<float>(&filter, 3);
+            }
+            Layer::~Layer() { CHECK(cudnnDestroy(dnn)); }""",
+    },
     "a wrapper ends it": {
         "pool.h": CREATES,
         "use.cu": "void f() { auto s = pool::make(1); CHECK(cudaStreamSynchronize(s)); pool::release(s); }",

@@ -25,20 +25,29 @@ _INITIALISED = re.compile(rb"[=({]")
 
 
 def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
-    """Those that functions of other files can call: no members of classes, and none that are for this file alone."""
+    """Those that functions of other files can call: no members of classes that are defined here, and none that are for this file alone.
+    A function whose definition names a namespace or a class is known to calls that name it too."""
     header = source.path.suffix.startswith(".h") or source.path.suffix in (".cuh", ".inl")
+    classes = {each.name for each in found.classes}
+    owners: dict[str, set[str]] = {}
+    for definition in found.functions if summaries else ():
+        owner, name = name_of(definition)
+        owners.setdefault(name, set()).add(owner)
     offers: Summaries = {}
     for definition in found.functions if summaries else ():
         owner, name = name_of(definition)
         mattering = {count: each for count, each in summaries.get(name, {}).items() if each.matters or each.several}
         if (
             any(each.matters for each in mattering.values())
-            and not owner
+            and owner not in classes
+            and (not owner or owners[name] == {owner})
             and name != "main"
             and (header or b"static" not in storage(definition.node))
-            and "" not in (scopes := _scopes(definition.node))
+            and "" not in (scopes := (owner, *_scopes(definition.node)) if owner else _scopes(definition.node))
         ):
-            offers[name] = {count: structs.replace(each, scopes=scopes) for count, each in mattering.items()}
+            offers[name] = {
+                count: structs.replace(each, scopes=scopes, qualified=bool(owner)) for count, each in mattering.items()
+            }
     return offers
 
 

@@ -18,6 +18,10 @@ from cuvet.source.syntax.parsing import Source
 MOST_WRAPPED = 3
 """How many functions deep a call is followed within a file."""
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
+_CREATED = re.compile(
+    rb"(?<![.>])\b\w*[cC]reate\w*\s*(?:<[^;<>(){}]*>)?\s*\(\s*&\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*[,)]"
+)
+"""The address of a variable is the first that a function is given whose name says that it creates something."""
 
 
 @dataclass
@@ -78,7 +82,7 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
     named = merged(linked, callees.by_name(unseen, source.text))
     first = [reader.read(each, names_that_matter(named), frozenset()) for each in defined.functions]
     used = callees.by_use(filter(None, first), unseen, source)
-    members = _members_in_reach(defined, first, language)
+    members = _members_in_reach(defined, first, language, source.code)
     elsewhere = merged(linked, used, named)
     own = summarise(filter(None, first), named)
     for _ in range(MOST_WRAPPED):
@@ -107,16 +111,26 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
     )
 
 
-def _members_in_reach(defined: Found, first: Sequence[Function | None], language: Language) -> list[frozenset[bytes]]:
-    """For each function: members of its class that may hold an object of CUDA, as far as their type tells. None for functions of a
-    class of which no function was among the ``first``."""
+def _members_in_reach(
+    defined: Found, first: Sequence[Function | None], language: Language, text: bytes
+) -> list[frozenset[bytes]]:
+    """For each function: members of its class that may hold an object of CUDA, as far as their type tells; of a class that the file does
+    not define, what the function gives to another that is named as if it created it. None for functions of a class of which no function
+    was among the ``first``."""
     owners = {function.owner for function in first if function is not None and function.owner}
     members = {
         each.name: frozenset(member.encode() for member, kind in each.members.items() if language.HANDLE.search(kind))
         for each in (defined.classes if owners else ())
     }
     nothing: frozenset[bytes] = frozenset()
-    return [members.get(owner, nothing) if owner in owners else nothing for owner, _ in map(name_of, defined.functions)]
+    return [
+        nothing
+        if owner not in owners
+        else members[owner]
+        if owner in members
+        else frozenset(_CREATED.findall(text, definition.node.start_byte, definition.node.end_byte))
+        for definition, (owner, _) in zip(defined.functions, map(name_of, defined.functions), strict=True)
+    ]
 
 
 def _parted(

@@ -62,6 +62,9 @@ class Summary(msgspec.Struct):
     scopes: tuple[str, ...] | None = None
     """Namespaces around a function of another file: a call that names another one is of another function. None: not known."""
 
+    qualified: bool = False
+    """Only calls that name the innermost of these are of this function: it may be of a class."""
+
     several: bool = False
     """Several functions have the name and as many parameters: nothing is known of any of them."""
 

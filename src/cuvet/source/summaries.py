@@ -68,7 +68,9 @@ def summary_of(call: Invoke, summaries: Summaries) -> Summary | None:
         return None
     if exact.scopes is None:
         return exact
-    return exact if not call.receiver and (not scope or scope.rpartition("::")[2] in exact.scopes) else None
+    inner = scope.rpartition("::")[2]
+    named = inner == exact.scopes[0] if exact.qualified else not scope or inner in exact.scopes
+    return exact if not call.receiver and named else None
 
 
 @dataclass
