@@ -274,9 +274,42 @@ FOUND = {
                 void Module::cleanup() { if (one) CHECK(cuMemFreeHost(one)); }""",
         },
     ),
+    "a member of a member": (
+        "source-member-leak",
+        {
+            "solver.h": """
+                struct Buffers { float *first; float *second; cudaStream_t stream; };
+                class Solver { public: Solver(int n); Solver(const Solver &) = delete; ~Solver(); Buffers device; int n; };""",
+            "solver.cu": """
+                Solver::Solver(int n) {
+                    CHECK(cudaMalloc(&device.first, n));
+                    CHECK(cudaMalloc(&device.second, n));
+                }
+                Solver::~Solver() { CHECK(cudaFree(device.first)); }""",
+        },
+    ),
 }
 
 SILENT = {
+    "a member of a member, which another object's owner ends": {
+        "solver.h": """
+            struct Buffers { float *first; float *second; cudaStream_t stream; };
+            class Solver { public: Solver(int n); Solver(const Solver &) = delete; ~Solver(); Buffers device; int n; };
+            struct Program { Solver *solver; };""",
+        "solver.cu": """
+            Solver::Solver(int n) { CHECK(cudaMalloc(&device.first, n)); CHECK(cudaMalloc(&device.second, n)); }
+            Solver::~Solver() { CHECK(cudaFree(device.first)); }
+            void leave(Program *program) { CHECK(cudaFree(program->solver->device.second)); }""",
+    },
+    "a member of an element of something whose type is not known": {
+        "solver.h": """
+            struct Buffers { float *first; float *second; cudaStream_t stream; };
+            struct Solver { std::vector<Buffers> all; int n; };""",
+        "solver.cu": """
+            void make(Buffers *it, int n) { CHECK(cudaMalloc(&it->first, n)); CHECK(cudaMalloc(&it->second, n)); }
+            void destroy(Buffers *it) { CHECK(cudaFree(it->first)); }
+            void leave(Solver *solver) { for (int i = 0; i < solver->n; i++) CHECK(cudaFree(solver->all[i].second)); }""",
+    },
     "a structure of C that is ended by its other name": {
         "pool.h": "typedef struct pool_s { float *first; float *second; int n; } pool_t;",
         "pool.c": """

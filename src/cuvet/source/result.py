@@ -109,6 +109,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     member: str
     verb: str
     function: str
+    within: tuple[str, ...] = ()
+    """Members of the member, down to the one that is meant."""
     method: bool
     guarded: bool
     """It happens under a condition."""

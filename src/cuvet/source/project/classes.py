@@ -20,7 +20,7 @@ from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
-from cuvet.source.project.wholes import Whole, by_one_name, finding_of, whole_classes, without_definition
+from cuvet.source.project.wholes import Whole, by_one_name, finding_of, whole_classes, with_inner, without_definition
 from cuvet.source.result import Constructor, Effect, Outline
 
 _REPEATED = re.compile(
@@ -33,7 +33,7 @@ _DEVICE = "device memory"
 
 
 def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
-    outlines = by_one_name(outlines)
+    outlines = with_inner(by_one_name(outlines))
     handed = {name for outline in outlines for name in outline.handed} | _ended_elsewhere(outlines)
     assigned = {name for outline in outlines for name in outline.assigned}
     lasting = {name for outline in outlines for it in outline.objects for name in destroyed_with(it.type)}
@@ -69,7 +69,13 @@ def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
     known = {each.name for outline in outlines for each in outline.classes}
     ended = {member for owner, member in touched(outlines) if owner and owner not in known}
     shown = (effect for outline in outlines for effect in outline.effects if effect.verb == "shows")
-    return ended | {effect.member for effect in shown if f"{effect.function}()" in ended}
+    inner = {
+        effect.within[-1]
+        for outline in outlines
+        for effect in outline.effects
+        if effect.within and effect.verb in ("ends", "gives")
+    }
+    return ended | inner | {effect.member for effect in shown if f"{effect.function}()" in ended}
 
 
 def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], lasting: set[str]) -> Iterator[Finding]:

@@ -48,6 +48,14 @@ _SHOWN = re.compile(r"\s*(?:this->)?((?:\w+(?:->|\.))?\w+\(\))\s*")
 """A call that shows a member."""
 
 
+class _Member(NamedTuple):
+    """A class, its member, and members of the member down to the one that is meant."""
+
+    owner: str
+    name: str
+    within: tuple[str, ...] = ()
+
+
 def effects_of(function: Function, source: Source, summaries: Summaries) -> Iterator[Effect]:
     straight = _reached_without_jumps(function)
     shows = not takes_over(function.name) or _CONST.match(source.text, function.start, function.end) is not None
@@ -62,7 +70,7 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
                 if named is not None:
                     guarded = bool(block.guards) or number not in straight
                     effect = _effect(function, named, verb, operation, source, guarded, kind, api)
-                    if verb == "ends" and named[0] == function.owner and overwritten:
+                    if verb == "ends" and named.owner == function.owner and overwritten:
                         yield _effect(function, named, "clears", operation, source, guarded)
                     yield msgspec.structs.replace(
                         effect,
@@ -77,7 +85,7 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
 
 def _effect(
     function: Function,
-    named: tuple[str, str],
+    named: _Member,
     verb: str,
     at: Operation | Condition,
     source: Source,
@@ -87,11 +95,12 @@ def _effect(
 ) -> Effect:
     end = at.start + 1 if isinstance(at, Escape) else at.end
     return Effect(
-        owner=named[0],
-        member=named[1],
+        owner=named.owner,
+        member=named.name,
+        within=named.within,
         verb=verb,
         function=function.name,
-        method=bool(function.owner) and named[0] == function.owner,
+        method=bool(function.owner) and named.owner == function.owner,
         guarded=guarded,
         kind=kind,
         api=api,
@@ -128,7 +137,7 @@ def _set_to(function: Function, operation: Operation) -> str:
     if not isinstance(operation, Assign) or not isinstance(operation.value, str) or not operation.value.isidentifier():
         return ""
     named = _member(function, operation.value)
-    return named[1] if named is not None else ""
+    return named.name if named is not None else ""
 
 
 def _reached_without_jumps(function: Function) -> set[int]:
@@ -151,7 +160,9 @@ def _calls(function: Function, block: Block, source: Source) -> Iterator[Effect]
         found = meaning(operation.name) if isinstance(operation, Invoke) else None
         if isinstance(operation, Invoke) and found is not None and not _HARMLESS.fullmatch(operation.name):
             kind = found.ended[0][1].kind.noun if found.ended else ""
-            yield _effect(function, (function.owner, ""), "calls", operation, source, kind=kind, api=operation.name)
+            yield _effect(
+                function, _Member(function.owner, ""), "calls", operation, source, kind=kind, api=operation.name
+            )
 
 
 def _tests(function: Function, block: Block, source: Source) -> Iterator[Effect]:
@@ -268,19 +279,15 @@ def _kind(api: str, made: bool) -> str:
     return (found.made if made else found.ended)[0][1].kind.noun
 
 
-def _member(function: Function, lvalue: str) -> tuple[str, str] | None:
-    """Class and member that the lvalue names; None if it is a variable."""
+def _member(function: Function, lvalue: str) -> _Member | None:
+    """What the lvalue names; None if it is a variable."""
     if not lvalue or lvalue[0] in "%&":
         return None
-    path = _INDEX.sub("", lvalue)
-    parts = re.split(r"->|\.", path)
-    root = parts[0]
+    root, *rest = re.split(r"->|\.", _INDEX.sub("", lvalue))
     kind = function.locals.get(root)
     if kind is None:
         kind = next((each.type for each in function.parameters if each.name == root), None)
-    if kind is not None:
-        match = _TYPE.search(kind)
-        if len(parts) < 2 or match is None:
-            return None
-        return match[1], parts[1]
-    return function.owner, root
+    if kind is None:
+        return _Member(function.owner, root, tuple(rest))
+    match = _TYPE.search(kind)
+    return _Member(match[1], rest[0], tuple(rest[1:])) if rest and match is not None else None

@@ -1,5 +1,6 @@
 """Classes with all that the functions of a project do with their members, and findings about these."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
 
 _MOST_ANCESTORS = 5
+_TYPE = re.compile(r"([A-Za-z_]\w*)\s*(?:<.*>)?[\s*&\[\]]*$")
+"""The class that a type names."""
 
 
 @dataclass
@@ -78,17 +81,46 @@ def _renamed(outline: Outline, aliases: dict[str, str]) -> Outline:
     )
 
 
+def with_inner(outlines: Sequence[Outline]) -> list[Outline]:
+    """The outlines, in which what is done with a member of a member is also done with the inner one of its own class. Only where no type
+    says which class that is, the effect keeps the names ``within``."""
+    having = _Having(outlines)
+    return [
+        msgspec.structs.replace(outline, effects=tuple(each for it in outline.effects for each in _inner(it, having)))
+        if any(effect.within for effect in outline.effects)
+        else outline
+        for outline in outlines
+    ]
+
+
+def _inner(effect: Effect, having: "_Having") -> tuple[Effect, ...]:
+    found = effect
+    for name in effect.within:
+        kind = _TYPE.search(having.type_of(found))
+        if kind is None or not having.knows(kind[1]):
+            return (effect,)
+        found = msgspec.structs.replace(found, owner=kind[1], member=name, within=(), method=False)
+    return (msgspec.structs.replace(effect, within=()), found) if effect.within else (effect,)
+
+
 class _Having:
     """Which class has a member: the one whose function names it, or one that it is derived from."""
 
     def __init__(self, outlines: Sequence[Outline]) -> None:
-        self._members: dict[str, set[str]] = defaultdict(set)
+        self._members: dict[str, dict[str, str]] = defaultdict(dict)
         self._parents: dict[str, set[str]] = defaultdict(set)
         for outline in outlines:
             for each in outline.classes:
                 self._members[each.name].update(each.members)
             for name, parent in outline.parents.items():
                 self._parents[name].add(parent)
+
+    def knows(self, name: str) -> bool:
+        return name in self._members
+
+    def type_of(self, effect: Effect) -> str:
+        """Of the member; empty if it is not known."""
+        return self._members.get(self.of(effect), {}).get(effect.member, "")
 
     def of(self, effect: Effect) -> str:
         owner = effect.owner
