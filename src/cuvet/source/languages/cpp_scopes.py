@@ -5,9 +5,9 @@ from bisect import bisect_left
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator
 
-from cuvet.source.languages.cpp_text import HANDLE, declared
+from cuvet.source.languages.cpp_text import HANDLE, bound_names, declared
 from cuvet.source.languages.interest import WORD
-from cuvet.source.syntax.parsing import Node, field_text, text_of
+from cuvet.source.syntax.parsing import Node, field_text
 
 _DECLARED = re.compile(rb"[\w>*&]\s{0,80}[\s*&]\s{0,80}([A-Za-z_]\w*)\s{0,80}(?=[;=,:)\[({])")
 """What may declare a name: a look that costs little, before the exact one."""
@@ -58,17 +58,7 @@ def _declared_by(node: Node) -> Iterator[tuple[str, str]]:
     kind = field_text(node, "type")
     for declarator in node.children_by_field_name("declarator"):
         name, shape = declared(declarator)
-        if name.startswith("["):
-            yield from ((text_of(each), "auto") for each in _bound(declarator))
+        if bound := bound_names(declarator):
+            yield from ((each, "auto") for each in bound)
         else:
             yield name, kind + shape
-
-
-def _bound(declarator: Node) -> list[Node]:
-    """The names of ``auto [a, b]``."""
-    while declarator.type != "structured_binding_declarator":
-        inner = [child for child in declarator.named_children if child.type.endswith("declarator")]
-        if not inner:
-            return []
-        declarator = inner[0]
-    return declarator.named_children

@@ -5,7 +5,7 @@ from functools import partial
 
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp_conditions import Conditions
-from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, goes_on, is_plain, qualified
+from cuvet.source.languages.cpp_text import adds_nothing, bound_names, constant, declared, goes_on, is_plain, qualified
 from cuvet.source.languages.flow import Act
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type
@@ -101,6 +101,8 @@ class Lowering(Conditions):
             value = None
         if self.concerns(name) or isinstance(value, str):
             self.emit(Assign(name, value, node.start_byte, node.end_byte, declared=local, kind=kind + shape))
+        for each in filter(self.concerns, bound_names(node)):
+            self.emit(Assign(each, None, node.start_byte, node.end_byte, declared=local, kind=kind))
 
     def _made_of_argument(self, node: Node, name: str, kind: str) -> None:
         """``T name(argument)`` reads as a function; it is a variable when the argument is one of ours."""
@@ -152,10 +154,12 @@ class Lowering(Conditions):
                 self.act(node.child_by_field_name("body"))()
                 return
             name, shape = declared(declarator)
-            self.emit(Assign(name, None, declarator.start_byte, declarator.end_byte))
+            names = [each for each in bound_names(declarator) if self.concerns(each)] or [name]
+            for each in names:
+                self.emit(Assign(each, None, declarator.start_byte, declarator.end_byte))
             self.act(node.child_by_field_name("body"))()
-            if shape.startswith("&"):
-                self.emit(Escape(name, node.end_byte - 1, written=True))  # it stays where the reference points to
+            for each in names if shape.startswith("&") else ():  # it stays where the reference points to
+                self.emit(Escape(each, node.end_byte - 1, written=True))
 
         self.repeat(lambda inside, after: self.builder.branch(goes_on(node), inside, after), act)
 

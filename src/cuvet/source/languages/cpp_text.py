@@ -73,6 +73,16 @@ def declared(node: Node) -> tuple[str, str]:
         node = inner
 
 
+def bound_names(declarator: Node) -> list[str]:
+    """The names of ``auto [a, b]``; none of another declarator."""
+    while declarator.type != "structured_binding_declarator":
+        inner = [child for child in declarator.named_children if child.type.endswith("declarator")]
+        if not inner:
+            return []
+        declarator = inner[0]
+    return [text_of(each) for each in declarator.named_children]
+
+
 def adds_nothing(missing: Node, parent: Node | None) -> bool:
     """Whether what the parser supplied changes nothing: the end of a statement, and the type of ``{}`` as a parameter's default."""
     return missing.type == ";" or (parent is not None and parent.type == "compound_literal_expression")
