@@ -64,6 +64,9 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
     stream: Value = 0
     once: bool = False
     """It ends an object for somebody who knows whether he has ended it before, and does nothing then."""
+    of: str | None = None
+    """In C++, the type of the object that it is called on, empty if that is not known; ``::`` and the class of the calling function if it
+    names no object."""
 
     def argument(self, at: int) -> Value:
         """None if it is left out."""

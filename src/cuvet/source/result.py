@@ -59,6 +59,8 @@ class Summary(msgspec.Struct):
     members: list[MemberDeed] = []
     """In the order of its text; of methods of C# that are called by the name of their class."""
     returns: str = ""
+    owner: str | None = None
+    """The class of the function, ``""`` for none; None: not known."""
     scopes: tuple[str, ...] | None = None
     """Namespaces around a function of another file: a call that names another one is of another function. None: not known."""
 

@@ -12,6 +12,7 @@ from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
 
+_WORD = re.compile(r"\w+")
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
 
 
@@ -64,13 +65,23 @@ def summary_of(call: Invoke, summaries: Summaries) -> Summary | None:
     if exact is None:
         others = [summary for parameters, summary in found.items() if parameters > arguments]
         exact = others[0] if len(others) == 1 else None
-    if exact is None or exact.several:
+    if exact is None or exact.several or not _may_be_of(call, exact.owner):
         return None
     if exact.scopes is None:
         return exact
     inner = scope.rpartition("::")[2]
     named = inner == exact.scopes[0] if exact.qualified else not scope or inner in exact.scopes
     return exact if not call.receiver and named else None
+
+
+def _may_be_of(call: Invoke, owner: str | None) -> bool:
+    """Whether a function of the class can be meant: methods of other classes have the same names."""
+    if owner is None or call.of is None:
+        return True
+    if not call.of.startswith("::"):
+        return bool(owner) and owner in _WORD.findall(call.of)
+    named = call.name.rpartition("::")[0].rpartition("::")[2]
+    return not owner or named == owner or (not named and call.of != "::")
 
 
 @dataclass
@@ -84,6 +95,7 @@ class _Summary:
 
     def read(self) -> Summary:
         function, found = self.function, self.found
+        found.owner = function.owner
         self.positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
         self.changed = {lvalue for operation in function.operations for lvalue in _changed(operation)}
         found.references.update(at for at, each in enumerate(function.parameters) if each.reference)

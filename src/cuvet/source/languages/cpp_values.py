@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
-from cuvet.source.languages.cpp_text import constant, function_declarator, parameters
+from cuvet.source.languages.cpp_text import constant, function_declarator, parameters, qualified
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
@@ -44,6 +44,7 @@ class Expressions(Flow):
         super().__init__(source, node, owner, interest)
         self.wrappers = wrappers
         self.body = body
+        self.of_class = qualified(self.function_declarator, owner)[1]
         self.catching: list[int] = []
         """Where an exception leads, of the try blocks around."""
 
@@ -198,6 +199,7 @@ class Expressions(Flow):
         before = self.temporaries
         values = tuple(self._argument(child) for child in given)
         call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
+        call.of = self._class_of(function, receiver)
         if known:
             return self._result(call, dropped)
         if self.looks_at_result(values, before):
@@ -241,6 +243,14 @@ class Expressions(Flow):
             return text_of(function), ""
         self.value(function)
         return (_last_name(function), "") if kind == "call_expression" else ("", "")
+
+    def _class_of(self, function: Node, receiver: str) -> str:
+        """Of a call of that function, as ``Invoke.of`` has it."""
+        argument = function.child_by_field_name("argument") if function.type == "field_expression" else None
+        if argument is None or argument.type == "this":
+            return f"::{self.of_class}"
+        given = (each.type for each in self.parameters if each.name == receiver)
+        return self.locals.get(receiver) or next(given, "")
 
     def _launch(self, node: Node, function: Node, launch: Node, given: list[Node]) -> Value:
         values = tuple(self.value(child) for child in given)
