@@ -11,6 +11,30 @@ from cuvet.source import check_project, check_source
 from cuvet.source.result import FileResult
 
 SILENT = {
+    "methods of other classes that have the name": """
+        struct Pool {
+            void *get() { void *p; CHECK(cudaMalloc(&p, 64)); return p; }
+            void put(cudaStream_t s) { CHECK(cudaStreamDestroy(s)); }
+        };
+        void f(StreamPtr s) { CHECK(cudaStreamSynchronize(s.get())); }
+        void g() { auto s = make_stream(); CHECK(cudaStreamSynchronize(s.get())); }
+        void h(cudaStream_t s, Queue &queue) { queue.put(s); CHECK(cudaStreamSynchronize(s)); }
+        void put(cudaStream_t);
+        void k(cudaStream_t s) { put(s); CHECK(cudaStreamSynchronize(s)); }""",
+    "names that a loop binds": """
+        void f(std::map<int, cudaStream_t> streams) {
+            for (int i = 0; i < 3; i++) { cudaStream_t s; CHECK(cudaStreamCreate(&s)); streams[i] = s; }
+            for (auto &[i, s] : streams) CHECK(cudaStreamDestroy(s));
+        }""",
+    "a lambda ends it, or an object that is returned has it": """
+        void f() {
+            auto finish = [](cudaStream_t s) { CHECK(cudaStreamDestroy(s)); };
+            cudaStream_t s;
+            CHECK(cudaStreamCreate(&s));
+            finish(s);
+        }
+        std::optional<cudaStream_t> make() { cudaStream_t s; CHECK(cudaStreamCreate(&s)); return s; }
+        void g() { auto s = make(); CHECK(cudaStreamDestroy(*s)); }""",
     "one of two frees": """
         void f(bool async, cudaStream_t s) {
             void *p = nullptr;
@@ -276,6 +300,30 @@ def test_a_function_uses_what_another_ended() -> None:
     assert (found.name, found.api) == ("stream-use-after-destroy", "wait")
     frame = found.site.frames[0]
     assert (frame.line, frame.column, frame.end_column) == (8, 21, 22)
+
+
+@pytest.mark.parametrize("pool", ["Pool *pool", "Pool &pool", "std::shared_ptr<Pool> pool"])
+def test_a_method_of_an_object_of_a_class_of_the_file_is_known(pool: str) -> None:
+    call = "pool.put(s)" if "&" in pool else "pool->put(s)"
+    text = f"""
+        struct Pool {{ void put(cudaStream_t s) {{ CHECK(cudaStreamDestroy(s)); }} }};
+        void f({pool}, cudaStream_t s) {{ {call}; CHECK(cudaStreamSynchronize(s)); }}"""
+    assert names(check(text)) == ["stream-use-after-destroy"]
+
+
+def test_what_python_calls_later_may_end_what_it_is_given() -> None:
+    text = """
+from contextlib import ExitStack
+from cuda.bindings import driver as cu
+def f():
+    with ExitStack() as stack:
+        error, event = cu.cuEventCreate(0)
+        assert not error
+        {} (cu.cuEventDestroy, event)
+"""
+    assert names(check(text.format("stack.callback"), "example.py")) == []
+    assert names(check(text.format("print"), "example.py")) == []
+    assert names(check(text.replace("cu.cuEventDestroy, ", "").format("print"), "example.py")) == ["source-leak"]
 
 
 @pytest.mark.parametrize(("rule", "text"), FOUND.items(), ids=FOUND)

@@ -199,6 +199,9 @@ class Lowering(Conditions):
             value = self.value(child)
             if child.type in _COMPOSED:
                 self._escape_returned(child)
+        if self.returns_template:  # std::optional, a smart pointer: an object that has it
+            self.escape(value, node.start_byte)
+            value = None
         self.emit(Return(node.start_byte, node.end_byte, value=value))
         self.builder.stop()
 

@@ -45,6 +45,7 @@ class Expressions(Flow):
         self.wrappers = wrappers
         self.body = body
         self.of_class = qualified(self.function_declarator, owner)[1]
+        self.returns_template = "<" in field_text(node, "type")
         self.catching: list[int] = []
         """Where an exception leads, of the try blocks around."""
 
@@ -202,6 +203,9 @@ class Expressions(Flow):
         call.of = self._class_of(function, receiver)
         if known:
             return self._result(call, dropped)
+        if name in self.locals:  # a lambda, or another object that is called: what it does is not known
+            for value in values:
+                self.escape(value, node.start_byte)
         if self.looks_at_result(values, before):
             self.builder.check(before)
             return f"%{before + 1}?"

@@ -288,6 +288,9 @@ class Expressions(Lowering):
         values = tuple(
             self.one(child.named_children[-1] if child.type == "keyword_argument" else child) for child in given
         )
+        if any(self.names.api(text_of(child)) for child in given if child.type == "attribute"):
+            for value in values:  # it calls a function of CUDA with them, now or later
+                self.escape(value, node.start_byte)
         last = name.rpartition(".")[2]
         if last == "free" and not given and receiver in self.freed_by_itself:
             self.emit(
