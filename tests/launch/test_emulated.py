@@ -160,6 +160,7 @@ def test_closed_standard_streams_stay_closed_and_harm_nothing(
         ("moved", "host-memory-unregister-never-registered", "is registered, and was unmapped since"),
         ("device", "device-ordinal-out-of-range", "there is no device 1"),
         ("peer", "device-ordinal-out-of-range", "there is no device 1"),
+        ("copy", "device-ordinal-out-of-range", "there is no device 1"),
         ("properties", "device-ordinal-out-of-range", "there is no device -1"),
     ],
 )

@@ -37,6 +37,7 @@ int main(int, char** argv) {
     if (!strcmp(argv[1], "large")) cudaHostRegister(memory, size_t{4} << 40, 0);
     if (!strcmp(argv[1], "device")) cudaSetDevice(1);
     if (!strcmp(argv[1], "peer")) cudaDeviceEnablePeerAccess(1, 0);
+    if (!strcmp(argv[1], "copy")) cudaMemcpyPeer(nullptr, 0, nullptr, 1, 16);
     if (!strcmp(argv[1], "properties")) cudaGetDeviceProperties(new cudaDeviceProp, -1);
     if (!strcmp(argv[1], "asked")) asked();
 }

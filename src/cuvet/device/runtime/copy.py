@@ -6,7 +6,7 @@ from cuvet.device.invocation import require
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.array import array_element_bytes
 from cuvet.device.runtime.call import Members, RuntimeCall, error, pack
-from cuvet.device.runtime.device import ensure_context, primary_of
+from cuvet.device.runtime.device import ensure_context, look_up, primary_of
 from cuvet.device.runtime.launch import variable
 
 _HOST_TO_HOST, _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE, _DEFAULT = range(5)
@@ -61,7 +61,8 @@ cudaMemcpyFromSymbol = cudaMemcpyFromSymbolAsync = partial(_symbol, to_symbol=Fa
 def _peer(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     devices = (call.signed("dstDevice"), call.signed("srcDevice"))
-    require(all(0 <= device < call.process.model.devices for device in devices), error("cudaErrorInvalidDevice"))
+    for device in devices:
+        yield from look_up(call, device)
     to = yield from primary_of(call, devices[0])
     source = yield from primary_of(call, devices[1])
     yield from _asynchronous(call, "cuMemcpyPeer", call["dst"], to, call["src"], source, call["count"])

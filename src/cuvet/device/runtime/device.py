@@ -86,7 +86,7 @@ def cudaGetDeviceCount(call: RuntimeCall) -> Steps[None]:
     yield from call.driver("cuDeviceGetCount", call["count"])
 
 
-def _look_up(call: RuntimeCall, ordinal: int) -> Steps[None]:
+def look_up(call: RuntimeCall, ordinal: int) -> Steps[None]:
     """Refused if there is no such device: by the driver, so that the refusal is in the recording. (NVIDIA's
     runtime refuses by itself: runtime_refuses_by_itself. On a GPU it is not there.)"""
     if not 0 <= ordinal < call.process.model.devices:
@@ -95,14 +95,14 @@ def _look_up(call: RuntimeCall, ordinal: int) -> Steps[None]:
 
 def cudaSetDevice(call: RuntimeCall) -> Steps[None]:
     yield from initialise(call)
-    yield from _look_up(call, call.signed("device"))
+    yield from look_up(call, call.signed("device"))
     call.thread.device = call["device"]
     yield from _use_primary(call, call["device"])
 
 
 def cudaInitDevice(call: RuntimeCall) -> Steps[None]:
     yield from initialise(call)
-    yield from _look_up(call, call.signed("device"))
+    yield from look_up(call, call.signed("device"))
     yield from _retain_primary(call, call["device"])
 
 
@@ -175,7 +175,7 @@ def _peer(call: RuntimeCall, name: str) -> Steps[None]:
     """The driver names the peer by its context."""
     peer = call.signed("peerDevice")
     yield from ensure_context(call)
-    yield from _look_up(call, peer)
+    yield from look_up(call, peer)
     handle = yield from primary_of(call, peer)
     yield from call.driver(name, handle, *(call[word] for word in ("flags",) if word in call.index))
 
@@ -187,7 +187,7 @@ cudaDeviceDisablePeerAccess = partial(_peer, name="cuCtxDisablePeerAccess")
 def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[None]:
     device = call.signed("device")
     yield from initialise(call)
-    yield from _look_up(call, device)
+    yield from look_up(call, device)
     layout = catalog().struct("cudaDeviceProp", release(call.major))
     bus = driver_catalog().enumerations["CUdevice_attribute"]["CU_DEVICE_ATTRIBUTE_PCI_BUS_ID"]
     members: dict[str, int | bytes] = {
