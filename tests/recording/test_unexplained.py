@@ -268,3 +268,8 @@ def test_a_driver_that_could_not_be_initialised(tmp_path: Path) -> None:
     assert [each.message for each in found.findings] == ["cuInit failed with CUDA_ERROR_NO_DEVICE (100)"]
     assert [(each.api, each.status) for each in found.unexplained] == [("cuInit", 100)]
     assert found.unexplained[0].causes
+
+
+def test_a_cause_that_is_much_less_likely_than_the_first_is_not_told() -> None:
+    for api in ("cudaStreamCreateWithFlags", "cudaGraphAddEmptyNode"):
+        assert [each.cause for each in likely_causes(api, 1)] == ["argument-not-accepted"]

@@ -18,8 +18,8 @@ MOST_TOLD = 20
 MOST_LOOKED_UP = 200
 """Places of the program's own code; several may be one line."""
 
-_WITHIN = 3
-"""Nothing but the error and the call is known, so a cause with less than a third of the first's score is not told."""
+_WITHIN = 2
+"""Nothing but the error and the call is known, so a cause with less than half of the first's score is not told."""
 
 
 @dataclass(slots=True)
