@@ -115,7 +115,7 @@ def series_of(first: Object, call: RecordedCall, rows: Array, made: int, clock: 
         columns = rows[row]
         args = (int(columns["argument"]), *call.args[1:])
         number, time_ns = int(columns["number"]), clock.ns(int(columns["entered"]))
-        return replace(call, args=args, number=number, time_ns=time_ns, reported=())
+        return msgspec.structs.replace(call, args=args, number=number, time_ns=time_ns, reported=())
 
     numbers = made - rows["later"].astype(np.int64)
     return Series(
