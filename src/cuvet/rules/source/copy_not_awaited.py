@@ -6,13 +6,15 @@ class SourceCopyNotAwaited(SourceRule):
     checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer, or a kernel of the file uses managed memory. The host writes or reads it
       before anything that may wait for the work, perhaps in the next turn of a loop.
       The same for an array in pinned memory that Numba (``copy_to_host`` with a stream) or CuPy (``get``, ``asnumpy`` with
-      ``blocking=False``) copies to, and for a buffer of ManagedCuda that ``AsyncCopyFromDevice`` fills.
+      ``blocking=False``) copies to, and for a buffer of ManagedCuda that ``AsyncCopyFromDevice`` fills. The same for memory that MPI is
+      given while a kernel of the file, a memset or a copy within the device may still write it.
     why: The call returns before the copy is done. The host may read old values, or the copy may take what the host wrote later.
     instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
     limits: Only in one function, and only up to what may wait: the next call of an unknown function, an object of an unknown class, a
       macro. Only what is sure to be used: not in a branch, and not beyond the first element if the copy may end before. A note for memory
       that is pageable or may be: variables and objects of the function, what parameters and members point to (a warning if another
-      function of the file pins it), and what ``data()`` of a member leads to. Copies from and to pageable memory mostly wait.
+      function of the file pins it), and what ``data()`` of a member leads to. Copies from and to pageable memory mostly wait. Also a note
+      if all that stands between is out of sight and named as if it asks for the last error, which may wait.
     """
 
     code = "CV866"
@@ -24,6 +26,9 @@ class SourceCopyNotAwaited(SourceRule):
       respect to host (CUDA Runtime API, API synchronization behavior, Memcpy, Asynchronous)
     documented: kernel launches are asynchronous with respect to the host, and the host must synchronize with the GPU before it
       accesses managed memory that a kernel uses (CUDA C++ Programming Guide, Unified Memory Programming)
+    documented: for transfers from device memory to device memory, no host-side synchronization is performed (CUDA Runtime API,
+      API synchronization behavior, Memcpy, Synchronous)
+    reported: kernels had to be done before MPI was given what they write (https://github.com/dealii/dealii/pull/8880)
     documented: copy_to_host with a stream is asynchronous, as a part of the stream (Numba documentation, CUDA, Memory management,
       DeviceNDArray.copy_to_host)
     documented: AsyncCopyFromDevice calls cuMemcpyDtoHAsync (ManagedCuda's source, CudaPageLockedHostMemory.cs)
@@ -33,6 +38,74 @@ class SourceCopyNotAwaited(SourceRule):
       complete (CUDA Runtime API, Memory Management, cudaMemcpyAsync)
     """
     VALID = """
+## copied on by the host after a wait [cuda]
+void fetch(const float *values, float *result, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    memcpy(result, host, n * sizeof(float));
+    CHECK(cudaFreeHost(host));
+}
+
+## the size of the copy is given, not its memory [cuda]
+void fetch(const float *values, float *result, const float *other, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    memcpy(result, other, n * sizeof(*host));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## read by the host while it is copied to the device [cuda]
+void feed(float *values, float *copy, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    load(host, n);
+    CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    memcpy(copy, host, n * sizeof(float));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## sent after a wait, or only read by the kernel [cuda]
+__global__ void fill(int n, float *values, const float *rest) {
+    if (threadIdx.x < n) values[threadIdx.x] = rest[threadIdx.x];
+}
+void send(int n, float *values, float *rest, int to) {
+    fill<<<1, n>>>(n, values, rest);
+    CHECK(cudaGetLastError());
+    MPI_Send(rest, n, MPI_FLOAT, to, 0, MPI_COMM_WORLD);
+    CHECK(cudaDeviceSynchronize());
+    MPI_Send(values, n, MPI_FLOAT, to, 0, MPI_COMM_WORLD);
+}
+
+## copied from the host before it is sent [cuda]
+void send(int n, float *values, const float *host, int to) {
+    CHECK(cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice));
+    MPI_Send(values, n, MPI_FLOAT, to, 0, MPI_COMM_WORLD);
+}
+
+## a check of the file that waits [cuda]
+void cudaCheckLast() {
+    if (cudaDeviceSynchronize() != cudaSuccess) abort();
+}
+size_t count_of(const size_t *counter, cudaStream_t stream) {
+    size_t count = 0;
+    CHECK(cudaMemcpyAsync(&count, counter, sizeof(size_t), cudaMemcpyDeviceToHost, stream));
+    cudaCheckLast();
+    return count;
+}
+
+## a check of something else, which may wait [cuda]
+size_t count_of(const size_t *counter, cudaStream_t stream) {
+    size_t count = 0;
+    CHECK(cudaMemcpyAsync(&count, counter, sizeof(size_t), cudaMemcpyDeviceToHost, stream));
+    checkResult();
+    return count;
+}
+
 ## awaited [cuda]
 float first(const float *values, int n, cudaStream_t stream) {
     float *host;
@@ -453,6 +526,60 @@ float Model::total(cudaStream_t stream) {
 }
 """
     INVALID = """
+## copied on by the host [cuda]
+void fetch(const float *values, float *result, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    memcpy(result, host, n * sizeof(float));  // warning: [source-copy-not-awaited]
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## filled anew by the host in the next turn [cuda]
+void feed(float *values, const float *from, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, 64));
+    for (int i = 0; i < n; ++i) {
+        std::memcpy(host, from + 16 * i, 64);  // warning: [source-copy-not-awaited]
+        CHECK(cudaMemcpyAsync(values + 16 * i, host, 64, cudaMemcpyHostToDevice, stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+
+## a variable that MPI sends [cuda]
+void total(const int *counter, int *sum, cudaStream_t stream) {
+    int count = 0;
+    CHECK(cudaMemcpyAsync(&count, counter, sizeof(int), cudaMemcpyDeviceToHost, stream));
+    MPI_Allreduce(&count, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);  // note: [source-copy-not-awaited]
+}
+
+## MPI sends what a kernel writes [cuda]
+__global__ void fill(int n, float *values) {
+    if (threadIdx.x < n) values[threadIdx.x] = 1;
+}
+void send(int n, float *values, int to) {
+    fill<<<1, n>>>(n, values);
+    CHECK(cudaGetLastError());
+    MPI_Send(values, n, MPI_FLOAT, to, 0, MPI_COMM_WORLD);  // warning: [source-copy-not-awaited]
+}
+
+## MPI sends what is copied within the device [cuda]
+void send(int n, float *buffer, const float *values, int to, MPI_Request *request) {
+    CHECK(cudaMemcpy(buffer, values, n * sizeof(float), cudaMemcpyDeviceToDevice));
+    MPI_Isend(buffer, n, MPI_FLOAT, to, 0, MPI_COMM_WORLD, request);  // warning: [source-copy-not-awaited]
+}
+
+## returned behind a check that is out of sight [cuda]
+size_t count_of(size_t *counter, cudaStream_t stream) {
+    size_t count = 0;
+    CHECK(cudaMemcpyAsync(&count, counter, sizeof(size_t), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaFreeAsync(counter, stream));
+    CudaCheckError();
+    return count;  // note: [source-copy-not-awaited]
+}
+
 ## what a member points to, pinned by another function [cuda]
 struct Counter {
     int *count;

@@ -5,9 +5,12 @@ class SourceStatusDropped(SourceRule):
     """
     checks: A function ignores the status of a CUDA call, and does not call ``cudaGetLastError`` afterwards. All such calls of a function
       are one note. It is a warning if the function checks most other statuses, and the call creates something or waits.
+      In C++ also the status of a library's call (cuBLAS, cuFFT, cuRAND, cuSPARSE, cuSOLVER, cuDNN, cuTENSOR, NCCL, NVRTC) that makes or
+      computes something.
     why: Almost every call can return an error of earlier work. After a failed allocation the variable keeps its old value.
     instead: Pass the status to the program's check. ``(void)`` before the call says that it is ignored on purpose.
-    limits: Silent about functions that ignore only the statuses of calls that end objects, and about destructors that also wait.
+    limits: Silent about functions that ignore only the statuses of calls that end objects, unless the other functions of the class look at
+      all of theirs, and about destructors that also wait.
     """
 
     code = "CV860"
@@ -65,6 +68,40 @@ void wait(cudaStream_t stream) {
     cudaStreamSynchronize(stream); CUERR
 }
 
+## statuses of a library looked at, or ignored on purpose [cuda]
+void transform(cufftHandle plan, cufftReal *values, cufftComplex *result, cublasHandle_t handle, int n, float *total) {
+    CHECK(cufftExecR2C(plan, values, result));
+    cublasStatus_t status = cublasSasum(handle, n, values, 1, total);
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cublasSasum");
+    (void)cufftExecC2R(plan, result, values);
+    CHECK(cudaDeviceSynchronize());
+}
+
+## what a library sets or ends [cuda]
+void leave(cublasHandle_t handle, cufftHandle plan, cudaStream_t stream) {
+    cublasSetStream(handle, nullptr);
+    cufftDestroy(plan);
+    cublasDestroy(handle);
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+## ended in a function that cannot tell, or in a class that ignores more [cuda]
+struct Pool {
+    void *take(size_t n) { void *p; CHECK(cudaMalloc(&p, n)); return p; }
+    void give(void *p) noexcept { cudaFree(p); }
+};
+struct Cache {
+    void *take(size_t n) { void *p; CHECK(cudaMalloc(&p, n)); return p; }
+    void give(void *p) { cudaFree(p); }
+    void flush() { (void)cudaDeviceSynchronize(); }
+};
+
+## the first cuBLAS, of which the functions return nothing [cuda]
+void scale(int n, float *values, float *result) {
+    cublasSgemm('n', 'n', n, n, n, 2.0f, values, n, values, n, 0.0f, result, n);
+    CHECK(cudaDeviceSynchronize());
+}
+
 ## C#: statuses looked at [c# method]
 void Run(CUdeviceptr values, byte[] host) {
     CUResult result = SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);
@@ -86,6 +123,25 @@ void exchange(float *from, float *to, int n, cudaStream_t stream) {
     CHECK(cudaMemcpyAsync(from, to, n, cudaMemcpyDefault, stream));
     cudaStreamSynchronize(stream);  // warning: [source-status-dropped]
 }
+
+## a library's transform among checked calls [cuda]
+void transform(cufftHandle plan, cufftReal *values, cufftComplex *result) {
+    cufftExecR2C(plan, values, result);  // note: [source-status-dropped]
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+}
+
+## the other functions of the class look at theirs [cuda]
+struct Pool {
+    void *take(size_t n) {
+        void *p;
+        CHECK(cudaMalloc(&p, n));
+        return p;
+    }
+    void give(void *p) {
+        cudaFree(p);  // note: [source-status-dropped]
+    }
+};
 
 ## Python: what is returned is dropped [python cudart]
 def clear(values, n):

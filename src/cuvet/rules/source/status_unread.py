@@ -36,6 +36,13 @@ cudaError_t fill(float *values, int n, bool wait) {
 }
 """
     INVALID = """
+## of a library [cuda]
+void scale(cublasHandle_t handle, int n, const float *factor, float *values) {
+    cublasStatus_t status;
+    status = cublasSscal(handle, n, factor, values, 1);  // note: [source-status-unread]
+    CHECK(cudaDeviceSynchronize());
+}
+
 ## never read [cuda]
 void fill(float *values, int n) {
     cudaError_t status = cudaMemset(values, 0, n);  // note: [source-status-unread]

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from cuvet.findings import Finding, Severity
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source import kernels
 from cuvet.source.languages.cpp_text import is_launch
-from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, storage, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, field_text, storage, text_of
 from cuvet.source.textual.following import Following, in_a_branch, statement_of
 from cuvet.source.textual.pointers import Buffer, address_taken, allocated, dereferences, is_sound, unevaluated
 from cuvet.source.textual.written import Body, Written
@@ -40,6 +40,22 @@ _SIZES = {
     "cuMemcpyHtoDAsync": 2,
 }
 """The argument that is the size."""
+_READ_BY = {
+    "memcpy": (1,), "memmove": (1,), "memcmp": (0, 1), "strlen": (0,), "fwrite": (0,), "write": (1,), "send": (1,), "copy": (0,),
+    "copy_n": (0,), "sort": (0,), "accumulate": (0,), "max_element": (0,), "min_element": (0,), "MPI_Send": (0,), "MPI_Ssend": (0,),
+    "MPI_Isend": (0,), "MPI_Bcast": (0,), "MPI_Sendrecv": (0,), "MPI_Allreduce": (0,), "MPI_Reduce": (0,), "MPI_Allgather": (0,),
+    "MPI_Allgatherv": (0,), "MPI_Gather": (0,), "MPI_Gatherv": (0,), "MPI_Alltoall": (0,), "MPI_Alltoallv": (0,), "MPI_Put": (0,),
+    "MPI_File_write": (1,), "MPI_File_write_at": (2,), "H5Dwrite": (5,),
+}  # fmt: skip
+"""Functions that read memory of the host, and the arguments that point to it, with or without ``std::``."""
+_WRITTEN_BY = {
+    "memcpy": (0,), "memmove": (0,), "memset": (0,), "fill": (0,), "fill_n": (0,), "iota": (0,), "copy": (2,), "copy_n": (2,),
+    "fread": (0,), "read": (1,), "recv": (1,), "MPI_Recv": (0,), "MPI_Irecv": (0,), "MPI_Get": (0,), "MPI_File_read": (1,),
+    "H5Dread": (5,),
+}  # fmt: skip
+_MPI = b"MPI_"
+_SENT_BY = {name: at for name, at in _READ_BY.items() if name.startswith("MPI_")}
+_CASTS = frozenset({"cast_expression", "parenthesized_expression"})
 _MOST_STATEMENTS = 100
 """That are looked at behind a work."""
 
@@ -53,6 +69,8 @@ def used_too_early(body: Body) -> Iterator[Finding]:
         yield from _pageable(copies, body)
     if body.launches:
         yield from _managed(body)
+    if _MPI in body.text:
+        yield from _sent(body)
 
 
 def _is_captured(work: Written, body: Body) -> bool:
@@ -77,7 +95,7 @@ def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
             buffer = buffers.get(text_of(argument)) if argument.type == "identifier" and kinds else None
             if buffer is None or buffer.name in told:
                 continue
-            counts = dereferences if to_host else _is_written
+            counts = _is_used if to_host else _is_overwritten
             whole = _is_whole(copy, buffer)
             use = looks.first(buffer.name, copy, counts, whole) or looks.first(
                 buffer.name, copy, counts, whole, again=True
@@ -110,10 +128,43 @@ def _managed(body: Body) -> Iterator[Finding]:
             if each not in buffers or each in told:
                 continue
             how = kernels.how(body.source.code, name, at, len(given))
-            use = looks.first(each, kernel, dereferences if how == "writes" else _is_written) if how else None
+            use = looks.first(each, kernel, _is_used if how == "writes" else _is_overwritten) if how else None
             if use is not None and not _is_captured(kernel, body):
                 told.add(each)
                 yield _finding(buffers[each], kernel, use, "reads or writes" if how == "writes" else "writes", body)
+
+
+def _sent(body: Body) -> Iterator[Finding]:
+    """Memory that MPI is given while a kernel of the file, a copy within the device or a memset may still write it."""
+    looks = _Looks(body, frozenset())
+    told: set[str] = set()
+    for work, name in _written(body):
+        use = looks.first(name, work, _is_sent) if name not in told and not _is_captured(work, body) else None
+        if use is not None:
+            told.add(name)
+            message = f"MPI is given `{name}` while {work.name} in line {body.line(work.node)} may still write it"
+            path = (body.step(work.node, "the work starts here"), body.step(use, f"MPI is given `{name}` here"))
+            yield body.finding(SourceCopyNotAwaited, use, message, api=work.name, path=path)
+
+
+def _written(body: Body) -> Iterator[tuple[Written, str]]:
+    """The works that do not wait, with the variables that point to what they write."""
+    for launch in body.launches:
+        given = [text_of(each) for each in arguments_of(launch)]
+        name = text_of(launch.named_children[0])
+        for at, each in enumerate(given):
+            if each.isidentifier() and kernels.how(body.source.code, name, at, len(given)) == "writes":
+                yield Written(f"kernel {name}", launch, (), "dropped"), each
+    for call in body.calls:
+        within = b"cudaMemcpyDeviceToDevice" in (call.node.text or b"")
+        if call.name == "cudaMemsetAsync" or (call.name in ("cudaMemcpy", "cudaMemcpyAsync") and within):
+            target = text_of(call.arguments[0]) if call.arguments else ""
+            if target.isidentifier():
+                yield call, target
+
+
+def _is_sent(node: Node, parent: Node) -> bool:
+    return _is_given(node, parent, _SENT_BY)
 
 
 def _finding(buffer: Buffer, copy: Written, use: Node, did: str, body: Body) -> Finding:
@@ -130,13 +181,14 @@ def _finding(buffer: Buffer, copy: Written, use: Node, did: str, body: Body) -> 
 def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
     """Variables, arrays and vectors of the function itself, vectors of the object, and what other pointers point to."""
     told = {buffer.name for buffer in allocated(body)}
-    looks = _Looks(body, frozenset())
+    looks, trusting = _Looks(body, frozenset()), _Looks(body, frozenset(), trusting=True)
     for copy in copies:
         kind = copy.arguments[3].text if len(copy.arguments) > 3 and copy.name == "cudaMemcpyAsync" else b""
         target = _target(copy, body) if kind in _TO_HOST else None
         if target is None or target.path in told or (kind == b"cudaMemcpyDefault" and target.counts is not _is_field):
             continue
-        use = looks.first(target.path, copy, target.counts, whole=target.whole)
+        sure = looks.first(target.path, copy, target.counts, whole=target.whole)
+        use = sure or trusting.first(target.path, copy, target.counts, whole=target.whole)
         if use is not None and not _is_set_between(target.path, copy, use, body):
             told.add(target.path)
             line = body.line(copy.node)
@@ -147,7 +199,7 @@ def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
                 body.step(copy.node, "the copy starts here"),
                 body.step(use, f"the host reads `{target.path}` here"),
             )
-            severity: Severity = "warning" if _is_pinned(target.path, body) else "note"
+            severity: Severity = "warning" if sure is not None and _is_pinned(target.path, body) else "note"
             yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, severity=severity, path=path)
 
 
@@ -188,7 +240,7 @@ def _target(copy: Written, body: Body) -> _Target | None:
         return _Target(name, _is_read, "which is pageable")
     pointer = _POINTER.fullmatch(written)
     if pointer is not None and copy.arguments[3].text == b"cudaMemcpyDeviceToHost":
-        return _Target(pointer[1].decode(), dereferences, "memory of the host", whole=False)
+        return _Target(pointer[1].decode(), _is_used, "memory of the host", whole=False)
     content = _CONTENT.fullmatch(written)
     if content is None or _ON_DEVICE.search(content[1]):
         return None
@@ -224,10 +276,10 @@ def _declared_as(name: str, copy: Written, body: Body) -> bytes:
 
 
 class _Looks:
-    """At what one function does after its works. ``pinned``: the pointers to pinned memory."""
+    """At what one function does after its works. ``pinned``: the pointers to pinned memory; ``trusting``: see ``Following``."""
 
-    def __init__(self, body: Body, pinned: frozenset[str]) -> None:
-        self._following = Following(body.source.code, pinned)
+    def __init__(self, body: Body, pinned: frozenset[str], trusting: bool = False) -> None:
+        self._following = Following(body.source.code, pinned, trusting)
         self._body = body
         self._uses: dict[str, list[tuple[Node, Node]]] = {}
         self._unused: dict[tuple[object, ...], int] = {}
@@ -296,6 +348,26 @@ def _counts_from_zero(name: str, node: Node) -> bool:
     return False
 
 
+def _is_used(node: Node, parent: Node) -> bool:
+    return dereferences(node, parent) or _is_given(node, parent, _READ_BY) or _is_given(node, parent, _WRITTEN_BY)
+
+
+def _is_overwritten(node: Node, parent: Node) -> bool:
+    return _is_written(node, parent) or _is_given(node, parent, _WRITTEN_BY)
+
+
+def _is_given(node: Node, parent: Node, to: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether the pointer is given to one of the functions, as one of these arguments."""
+    while parent.type in _CASTS and parent.parent is not None:
+        node, parent = parent, parent.parent
+    call = parent.parent if parent.type == "argument_list" else None
+    if call is None or call.type != "call_expression":
+        return False
+    at = to.get(field_text(call, "function").removeprefix("std::").removeprefix("::"), ())
+    given = arguments_of(call)
+    return any(each < len(given) and given[each] == node for each in at)
+
+
 def _is_written(node: Node, parent: Node) -> bool:
     outer = parent.parent
     assigned = (
@@ -341,4 +413,6 @@ def _is_read(node: Node, parent: Node) -> bool:
         if around.type in ("sizeof_expression", "lambda_expression"):
             return False
         around = around.parent
-    return parent.type not in ("pointer_expression", "field_expression")
+    if parent.type == "pointer_expression":
+        return parent.parent is not None and _is_given(parent, parent.parent, _READ_BY)
+    return parent.type != "field_expression"

@@ -31,6 +31,8 @@ _DEEPEST = 40
 _LARGEST = 3000
 """Characters of a statement; of a larger one it is not known that nothing in it waits."""
 _MAY_REPEAT = re.compile(rb"(?!false)\b[A-Za-z_]|[1-9]")
+_ASKS_FOR_ERROR = re.compile(r"(?i)(?=.*(?:cuda|gpu|kernel|launch)).*(?:err|check|chk)")
+_LITERALS = frozenset({"string_literal", "concatenated_string"})
 _WELL_COPIED = re.compile(rb"==\s*(?:cudaSuccess|CUDA_SUCCESS)\b|!\s*\w+\s*\)$")
 
 
@@ -54,12 +56,14 @@ def in_a_branch(node: Node, statement: Node) -> bool:
 
 
 class Following:
-    """Of one function. ``pinned`` are the pointers to memory of the host that copies do not wait for. What was found out about a statement
-    is kept: many works may be followed by the same ones."""
+    """Of one function. ``pinned`` are the pointers to memory of the host that copies do not wait for. ``trusting``: what is out of sight
+    and named as if it asks for the last error, does only that. What was found out about a statement is kept: many works may be followed by
+    the same ones."""
 
-    def __init__(self, code: bytes, pinned: frozenset[str]) -> None:
+    def __init__(self, code: bytes, pinned: frozenset[str], trusting: bool = False) -> None:
         self._code = code
         self._pinned = pinned
+        self._trusting = trusting
         self._blocks: dict[int, tuple[list[Node], list[int]]] = {}
         self._waits: dict[int, int] = {}
 
@@ -191,6 +195,8 @@ class Following:
         if is_plain(name) or _MAKES_NUMBERS.fullmatch(name):
             return True
         given = arguments_of(call)
+        if self._trusting and _ASKS_FOR_ERROR.match(name) and all(each.type in _LITERALS for each in given):
+            return is_check(name, self._code)
         inner = field_text(given[0], "function") if given and given[0].type == "call_expression" else ""
         return CUDA.fullmatch(inner) is not None and is_check(name, self._code)
 

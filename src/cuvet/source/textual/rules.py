@@ -63,4 +63,5 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
     yield from statuses.launches(found)
+    yield from statuses.ended_unlike_others(found)
     yield from deleters.of_other_memory(source, found)

@@ -13,22 +13,33 @@ from cuvet.rules.source.status_unread import SourceStatusUnread
 from cuvet.source.calls import LAST_ERROR, entry_point_called, meaning
 from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
-from cuvet.source.textual.written import Body, Written
+from cuvet.source.textual.written import Body, Written, called
 
+_LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|rand|sparse|solver|dnn|tensor)|nccl|nvrtc)\w{1,100}(?=\s{0,80}\()")
+_ARRANGES = re.compile(
+    r"(?:cu[a-z]+|nccl)(?:Lt|Dn|Sp|Rf|Mg)?(?:Set|Get|Destroy)|\w*(?:Destroy|Free|Finalize|Abort|Deregister)$"
+)
+"""Functions of libraries that set or tell something, or end it."""
 _WAITING = re.compile(r"Synchronize|Query")
 _MOST_STEPS = 50
 _MAKES, _WAITS, _OTHER, _ENDS = range(4)
 """What a call does; the first matter most."""
-_DECLARED = r"\b(?:cudaError_t|cudaError|CUresult|auto|int|unsigned)\s+(?:\w+\s*,\s*)*{}\s*[;,]"
+_DECLARED = (
+    r"\b(?:cudaError_t|cudaError|CUresult|cu[a-z]+Status_t|cufftResult(?:_t)?|ncclResult_t|nvrtcResult|auto|int|unsigned)"
+    r"\s+(?:\w+\s*,\s*)*{}\s*[;,]"
+)
 
 
 def dropped(body: Body) -> Iterator[Finding]:
     """One finding for a function, at the first of the calls that matter most; none if it only ends things, or if a destructor only waits
     before it ends things: it has nobody to tell."""
-    calls = [call for call in body.calls if call.fate == "dropped" and _matters(call) and not _asked_later(call, body)]
+    of_cuda = [
+        call for call in body.calls if call.fate == "dropped" and _matters(call) and not _asked_later(call, body)
+    ]
+    calls = of_cuda + [call for call in _of_libraries(body) if call.fate == "dropped"]
     ranks = {_rank(call) for call in calls}
     if ranks - {_ENDS} and not (ranks <= {_WAITS, _ENDS} and _is_destructor_that_ends(body)):
-        severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
+        severity: Severity = "warning" if of_cuda and _others_are_checked(of_cuda, body) else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} ignored"
         several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
@@ -40,9 +51,38 @@ def _is_destructor_that_ends(body: Body) -> bool:
     return body.name == "__del__" and any(_rank(call) == _ENDS for call in body.calls)
 
 
+def ended_unlike_others(bodies: Sequence[Body]) -> Iterator[Finding]:
+    """Functions of a class that only end things and ignore all statuses, where its other functions look at all of theirs."""
+    by_class: dict[str, list[Body]] = {}
+    for body in bodies:
+        if body.owner:
+            by_class.setdefault(body.owner, []).append(body)
+    for each in by_class.values():
+        ending = [body for body in each if body.calls and all(map(_only_ends, body.calls)) and _has_caller(body)]
+        calls = [call for body in each if body not in ending for call in body.calls if _matters(call)]
+        if any(call.fate in ("dropped", "discarded") for call in calls):
+            continue
+        for body in ending if any(_rank(call) == _MAKES for call in calls) else ():
+            message = f"{_counted(body.calls)} ignored, and the other functions of {body.owner} look at all of theirs"
+            yield body.finding(SourceStatusDropped, body.calls[0].node, message, api=body.calls[0].name)
+
+
+def _only_ends(call: Written) -> bool:
+    return call.fate == "dropped" and _matters(call) and _rank(call) == _ENDS
+
+
+def _has_caller(body: Body) -> bool:
+    """Whether there may be somebody to tell: it is neither a destructor nor ``noexcept``."""
+    head = body.source.code[body.node.start_byte : body.body.start_byte]
+    return b"~" not in head and b"noexcept" not in head and not body.error_checks
+
+
 def unread(body: Body) -> Iterator[Finding]:
     """One finding for a function."""
-    assigned = [call for call in body.calls if call.fate == "assigned" and returns_status(call.name)]
+    of_cuda = [call for call in body.calls if returns_status(call.name)]
+    assigned = sorted(
+        (call for call in [*of_cuda, *_of_libraries(body)] if call.fate == "assigned"), key=lambda call: call.start
+    )
     lost: dict[int, Written] = {}
     for variable in dict.fromkeys(call.variable for call in assigned):
         of_variable = [call for call in assigned if call.variable == variable]
@@ -104,6 +144,24 @@ def returns_status(name: str) -> bool:
     """Whether it is a function of the runtime or the driver that returns one."""
     found = entry_point_called(name)
     return found is not None and found.status and found.api in ("runtime", "driver")
+
+
+def _of_libraries(body: Body) -> list[Written]:
+    """Calls of libraries that make or compute something and return a status: no other call tells of it afterwards."""
+    if _LIBRARIES.search(body.code) is None:
+        return []
+    named = ((match[0].decode(), body.body.start_byte + match.start()) for match in _LIBRARIES.finditer(body.code))
+    calls = called(body, ((name, offset) for name, offset in named if _computes(name)))
+    return [call for call in calls if len(call.arguments) == _computes(call.name)]
+
+
+@cache
+def _computes(name: str) -> int:
+    """The number of parameters, if it is such a function. Those of the first cuBLAS have the names, and return nothing, but take less."""
+    found = entry_point_called(name)
+    if found is None or not found.status or found.api in ("runtime", "driver") or _ARRANGES.match(name):
+        return 0
+    return len(found.parameters)
 
 
 def _matters(call: Written) -> bool:

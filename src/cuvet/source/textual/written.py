@@ -1,7 +1,7 @@
 """Calls of CUDA as they stand in the text of a function, for rules that need no path."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -276,15 +276,15 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
             continue
         owner, name = name_of(definition)
         found = Body(source, node, body, owner, name)
-        found.calls = list(_calls(found))
+        names = called_names(source.text, body.start_byte, body.end_byte)
+        found.calls = list(called(found, ((name, offset) for name, offset in names if name in symbols())))
         yield found
 
 
-def _calls(body: Body) -> Iterator[Written]:
-    known, skips = symbols(), NEVER.search(body.text) is not None
-    for name, offset in called_names(body.source.text, body.body.start_byte, body.body.end_byte):
-        if name not in known:
-            continue
+def called(body: Body, names: Iterable[tuple[str, int]]) -> Iterator[Written]:
+    """The calls of the functions whose names stand at these offsets, but for what is never compiled."""
+    skips = NEVER.search(body.text) is not None
+    for name, offset in names:
         node = body.at(offset)
         call = call_named_by(node) if node is not None and node.text == name.encode() else None
         if call is None or (skips and is_never_compiled(call)):
