@@ -30,9 +30,11 @@ from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
 from cuvet.source.textual.timing import times_events, timing_findings
 from cuvet.source.textual.torch_processes import fork_findings, forks_with_torch
+from cuvet.source.textual.torch_streams import stream_findings, uses_streams
 
 _LIBRARIES = (
     (copies_tensors, tensor_findings),
+    (uses_streams, stream_findings),
     (copies_arrays, array_findings),
     (times_events, timing_findings),
     (captures_graphs, graph_findings),

@@ -5,7 +5,8 @@ class SourceTensorNotAwaited(SourceRule):
     """
     checks: A tensor of PyTorch is copied to the CPU with ``non_blocking=True``, by ``to`` or by ``copy_`` into pinned memory, and the
       host reads it before anything that may wait for the copy. Or a tensor in pinned memory is copied to the GPU with
-      ``non_blocking=True``, and the host writes it before that.
+      ``non_blocking=True``, and the host writes it before that. Or a tensor is made under ``with torch.cuda.stream(s)``, and an operator or
+      a function of ``torch`` behind the block, which runs on another stream, uses it before anything that may wait.
     why: The call returns before the copy is done. The host reads old values, or the copy takes what the host wrote later.
     instead: Call ``torch.cuda.synchronize()``, or record an event behind the copy and wait for it with ``event.synchronize()``.
     limits: Only in the statements of one function that follow the copy, and in the next turn of a loop over ``range``, up to the first call
@@ -21,10 +22,32 @@ class SourceTensorNotAwaited(SourceRule):
     evidence = """
     documented: without explicit synchronization, transfers from GPU to CPU offer no assurance that the copy will be complete
       at the time of data access (PyTorch Tutorials, A guide on good usage of non_blocking and pin_memory(), Other copy directions)
+    documented: when a non-default stream is used, it is the user's responsibility to ensure proper synchronization (PyTorch
+      documentation, CUDA semantics, CUDA streams)
     documented: cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is
       complete (CUDA Runtime API, Memory Management, cudaMemcpyAsync)
     """
     VALID = """
+## made on a stream for which the other one waits [python]
+import torch
+
+def add(one, two, stream):
+    with torch.cuda.stream(stream):
+        copy = one.cuda(non_blocking=True)
+    torch.cuda.current_stream().wait_stream(stream)
+    return copy + two
+
+## used on its own stream, or given away [python]
+import torch
+
+def add(one, two, stream):
+    with torch.cuda.stream(stream):
+        copy = one.cuda(non_blocking=True)
+        copy = copy + two
+    if copy is None:
+        return None
+    return copy
+
 ## waited for [python]
 import torch
 
@@ -226,6 +249,14 @@ def feed(device, steps):
             values = staging.to(device, non_blocking=True)
 """
     INVALID = """
+## made on a stream for which nothing waits [python]
+import torch
+
+def add(one, two, stream):
+    with torch.cuda.stream(stream):
+        copy = one.cuda(non_blocking=True)
+    return copy + two  # note: [source-tensor-not-awaited]
+
 ## read too early [python]
 import torch
 

@@ -26,6 +26,7 @@ from cuvet.source.textual.python_devices import streams_of_devices
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 from cuvet.source.textual.torch_processes import forks_with_torch
+from cuvet.source.textual.torch_streams import uses_streams
 
 _MENTIONS = re.compile(
     rb"\bcuda\.bindings\b|\bfrom\s+cuda\s+import\b|\bcuda\.cudart\b|\bcuda\.cuda\b|\bpycuda\b|\bcuda\.(?:api\.)?runtime\b|\bcuda(?:\.api)?\s+import\s+runtime\b"
@@ -46,6 +47,7 @@ _CONTAINERS = frozenset(
 _PASSES_ON = frozenset({"call", "argument_list", "parenthesized_expression", "subscript", "await", "tuple"})
 _OF_LIBRARIES = (
     copies_tensors,
+    uses_streams,
     copies_arrays,
     times_events,
     captures_graphs,
