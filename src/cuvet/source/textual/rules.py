@@ -27,6 +27,7 @@ from cuvet.source.textual import (
     sizes,
     statuses,
     streams,
+    tensor_devices,
     threads,
 )
 from cuvet.source.textual.written import bodies
@@ -64,4 +65,5 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from streams.left_out(body)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
+    yield from tensor_devices.of_tensors(found)
     yield from deleters.of_other_memory(source, found)
