@@ -11,6 +11,7 @@ from cuvet.source.textual import (
     awaiting,
     blocks,
     captures,
+    context_stack,
     deleters,
     device_loops,
     devices,
@@ -63,6 +64,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from groups.left_open(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
+        yield from context_stack.left_pushed(body)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
