@@ -96,6 +96,17 @@ struct Cache {
     void flush() { (void)cudaDeviceSynchronize(); }
 };
 
+## ended for a destructor too [cuda]
+class Buffer {
+  public:
+    Buffer(const Buffer &) = delete;
+    explicit Buffer(size_t n) { CHECK(cudaMalloc(&values_, n)); }
+    ~Buffer() { reset(); }
+    void reset() { cudaFree(values_); values_ = nullptr; }
+  private:
+    float *values_;
+};
+
 ## the first cuBLAS, of which the functions return nothing [cuda]
 void scale(int n, float *values, float *result) {
     cublasSgemm('n', 'n', n, n, n, 2.0f, values, n, values, n, 0.0f, result, n);

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding, Severity, Step
 from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
 from cuvet.source.calls import LAST_ERROR, entry_point_called, meaning
 from cuvet.source.languages.interest import WORD
+from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
+from cuvet.source.textual.following import statement_of
 from cuvet.source.textual.written import Body, Written, called
 
 _LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|rand|sparse|solver|dnn|tensor)|nccl|nvrtc)\w{1,100}(?=\s{0,80}\()")
@@ -21,6 +23,7 @@ _ARRANGES = re.compile(
 )
 """Functions of libraries that set or tell something, or end it."""
 _WAITING = re.compile(r"Synchronize|Query")
+_DESTRUCTOR = re.compile(rb"~\w+\s*\(\s*(?:void)?\s*\)[^{};]*\{")
 _MOST_STEPS = 50
 _MAKES, _WAITS, _OTHER, _ENDS = range(4)
 """What a call does; the first matter most."""
@@ -72,9 +75,13 @@ def _only_ends(call: Written) -> bool:
 
 
 def _has_caller(body: Body) -> bool:
-    """Whether there may be somebody to tell: it is neither a destructor nor ``noexcept``."""
-    head = body.source.code[body.node.start_byte : body.body.start_byte]
-    return b"~" not in head and b"noexcept" not in head and not body.error_checks
+    """Whether there may be somebody to tell: it is neither a destructor nor ``noexcept``, and no destructor of the file calls it."""
+    code = body.source.code
+    head = code[body.node.start_byte : body.body.start_byte]
+    if b"~" in head or b"noexcept" in head or body.error_checks:
+        return False
+    ends = (code[match.end() : block_end(code, match.end())] for match in _DESTRUCTOR.finditer(code))
+    return not any(re.search(rb"\b%s\s*\(" % re.escape(body.name.encode()), end) for end in ends)
 
 
 def unread(body: Body) -> Iterator[Finding]:
@@ -115,8 +122,19 @@ def launches(bodies: Sequence[Body]) -> Iterator[Finding]:
     for body, nodes in unchecked:
         launch = f"the launch of {_kernel(nodes[0])} was" if len(nodes) == 1 else f"its {len(nodes)} launches were"
         message = f"nothing in {body.shown} asks whether {launch} accepted"
-        steps = tuple(body.step(node, "launched here") for node in nodes[:_MOST_STEPS]) if len(nodes) > 1 else ()
-        yield body.finding(SourceLaunchUnchecked, nodes[0], message, api=_kernel(nodes[0]), path=steps)
+        yield body.finding(SourceLaunchUnchecked, nodes[0], message, api=_kernel(nodes[0]), path=_steps_of(nodes, body))
+
+
+def _steps_of(launches: Sequence[Node], body: Body) -> tuple[Step, ...]:
+    """All launches; of one that takes several lines, also what follows, where the check is missing."""
+    first = launches[0]
+    after = statement_of(first).next_named_sibling
+    if len(launches) == 1 and (after is None or first.start_point.row == first.end_point.row):
+        return ()
+    steps = tuple(body.step(node, "launched here") for node in launches[:_MOST_STEPS])
+    if len(launches) > 1 or after is None:
+        return steps
+    return (*steps, body.step(after, "the function goes on here, whether the launch was accepted or not"))
 
 
 def _unchecked(body: Body, callers: Mapping[str, Sequence[Body]]) -> list[Node]:
