@@ -83,6 +83,20 @@ class Prefetcher:
         torch.cuda.current_stream().wait_stream(self.stream)
         return self.batch
 
+## what the stream does not make [python]
+import torch
+
+class Prefetcher:
+    def preload(self):
+        with torch.cuda.stream(self.stream):
+            self.batch = self.batches.get()
+
+    def next(self):
+        torch.cuda.current_stream().wait_stream(self.stream)
+        batch = self.batch
+        self.preload()
+        return batch
+
 ## one tensor of the stream [python]
 import torch
 
