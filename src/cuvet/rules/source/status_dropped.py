@@ -78,8 +78,9 @@ void transform(cufftHandle plan, cufftReal *values, cufftComplex *result, cublas
 }
 
 ## what a library sets or ends [cuda]
-void leave(cublasHandle_t handle, cufftHandle plan, cudaStream_t stream) {
+void leave(cublasHandle_t handle, cufftHandle plan, cublasLtMatrixLayout_t layout, cublasLtOrder_t order, cudaStream_t stream) {
     cublasSetStream(handle, nullptr);
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof(order));
     cufftDestroy(plan);
     cublasDestroy(handle);
     CHECK(cudaStreamSynchronize(stream));

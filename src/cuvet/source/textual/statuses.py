@@ -19,7 +19,8 @@ from cuvet.source.textual.written import Body, Written, called
 
 _LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|rand|sparse|solver|dnn|tensor)|nccl|nvrtc)\w{1,100}(?=\s{0,80}\()")
 _ARRANGES = re.compile(
-    r"(?:cu[a-z]+|nccl)(?:Lt|Dn|Sp|Rf|Mg)?(?:Set|Get|Destroy)|\w*(?:Destroy|Free|Finalize|Abort|Deregister)$"
+    r"(?:cu[a-z]+|nccl)(?:Lt|Dn|Sp|Rf|Mg)?(?:Set|Get|Destroy)|"
+    r"\w*(?:Destroy|Free|Finalize|Abort|Deregister|[GS]etAttribute)$"
 )
 """Functions of libraries that set or tell something, or end it."""
 _WAITING = re.compile(r"Synchronize|Query")
