@@ -117,13 +117,25 @@ def test_nothing_is_said_of_a_call_as_near_to_a_mark_as_clocks_differ(trace: Pat
     time = 5_000_000 + finding.site.time_ns
 
     def told(mark_ns: int, of: Samples | None = samples) -> str:
-        return marked._during(finding, {finding.site.process: marked._Marks([mark_ns], ["so"])}, of)
+        return marked._during(finding, {finding.site.process: marked._Marks([(mark_ns, 0)], ["so"])}, of)
 
     assert told(time + moved_ns) == ""
     assert told(time - 2_000_000) == "so"
     assert told(time + 2_000_000) == ""
     assert told(time - 2_000_000, (samples[0], samples[0])) == ""
     assert told(time - 2_000_000, None) == ""
+
+
+def test_a_mark_with_ticks_needs_no_second_sample(trace: Path) -> None:
+    (finding,) = [each for each in cuvet.analyze(trace).findings if innermost(each) == "after"]
+    time = finding.site.time_ns
+
+    def told(ticks: int) -> str:
+        marks_of = {finding.site.process: marked._Marks([(0, ticks)], ["so"])}
+        return marked._during(finding, marks_of, ((1000, 5), (1000, 5)))
+
+    assert told(1000 + time - 2) == "so"
+    assert [told(1000 + time + more) for more in (-1, 0, 1, 2)] == [""] * 4
 
 
 def test_marks_of_somebody_else_are_text(trace: Path, tmp_path: Path) -> None:

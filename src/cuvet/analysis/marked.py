@@ -2,7 +2,7 @@
 GoogleTest that it was to run: ctest and IDEs start each by itself.
 
 A mark has a time of CLOCK_MONOTONIC, a call one of the time-stamp counter, which two samples of both clocks make comparable. So nothing is
-said of a call that is nearer to a mark than that can tell.
+said of a call that is nearer to a mark than that can tell. Some marks have a time of the counter, too, which needs no other clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from io import BufferedReader
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from msgspec.structs import replace
 from cuvet.analysis.folding import Samples
 from cuvet.findings import Finding
 from cuvet.meta import Meta
+from cuvet.recording.reader import Clock
 from cuvet.regular import open_regular
 from cuvet.testing.marks import FILE
 
@@ -33,6 +36,8 @@ _NAME = re.compile(r"[\w/]+\.[\w/]+", re.ASCII)
 """Without what makes a filter match several: ``*``, ``?``, ``:`` and ``-`` (GoogleTest, Advanced Topics, Running a Subset of the Tests)."""
 _DOUBT_NS, _DOUBT_PPM = 10_000, 1
 """How far a time can be wrong: of one sample, and by a rate that changes between the two."""
+_OWN_DOUBT_NS = 1
+"""Of a mark with ticks."""
 _LEAST_APART_NS = 1_000_000
 """Of two samples of the clocks, so that they have a rate in common."""
 
@@ -43,12 +48,13 @@ class _Line(msgspec.Struct):
     mark: str | None = None
     test: str = ""
     phase: str = ""
+    ticks: int = 0
 
 
 class _Marks(NamedTuple):
-    """Of a process. ``texts``: what it did from then on."""
+    """Of a process. ``times``: of CLOCK_MONOTONIC, and ticks (0: not known); ``texts``: what it did from then on."""
 
-    times: list[int]
+    times: list[tuple[int, int]]
     texts: list[str]
 
 
@@ -74,16 +80,24 @@ def _only_test(argv: Sequence[str]) -> str:
 
 def _during(finding: Finding, marks: Mapping[int, _Marks], samples: Samples | None) -> str:
     times, texts = marks.get(finding.site.process, _Marks([], []))
-    (_, first), (_, newest) = samples or ((0, 0), (0, 0))
-    apart = newest - first
-    if not times or apart < _LEAST_APART_NS:
+    if not times or samples is None:
         return ""
-    time = first + finding.site.time_ns
-    beyond = max(0, time - newest)
-    doubt = _DOUBT_NS * (1 + beyond / apart) + (apart + beyond) * _DOUBT_PPM / 1e6
-    at = bisect_right(times, time)
-    is_clear = all(abs(time - mark) > doubt for mark in times[max(0, at - 1) : at + 1])
+    (_, first), (_, newest) = samples
+    apart, time = newest - first, finding.site.time_ns
+    beyond = max(0, first + time - newest)
+    doubt = _DOUBT_NS * (1 + beyond / apart) + (apart + beyond) * _DOUBT_PPM / 1e6 if apart >= _LEAST_APART_NS else inf
+    clock = Clock(samples)
+    before = partial(_offset, clock=clock, first=first)
+    at = bisect_right(times, time, key=before)
+    near = times[max(0, at - 1) : at + 1]
+    is_clear = all(abs(time - before(mark)) > (_OWN_DOUBT_NS if mark[1] else doubt) for mark in near)
     return texts[at - 1] if at and is_clear else ""
+
+
+def _offset(mark: tuple[int, int], clock: Clock, first: int) -> int:
+    """The time of a mark as calls have theirs: since the first sample."""
+    time_ns, ticks = mark
+    return clock.ns(ticks) if ticks else time_ns - first
 
 
 def _marks(directory: Path) -> dict[int, _Marks]:
@@ -99,7 +113,7 @@ def _marks(directory: Path) -> dict[int, _Marks]:
     for line in lines:
         of_process[line.pid].append(line)
     marks = {pid: _told(of_one) for pid, of_one in of_process.items()}
-    latest = lines[-1].time_ns if lines else 0
+    latest = (lines[-1].time_ns, 0) if lines else (0, 0)
     for times, texts in () if whole else marks.values():
         times.append(max(latest, times[-1]))
         texts.append("")
@@ -135,7 +149,7 @@ def _told(lines: list[_Line]) -> _Marks:
             texts.append(test)
         else:
             texts.append(", ".join(filter(None, [test, f"after the mark {_cut(line.mark)!r}"])))
-    return _Marks([line.time_ns for line in lines], texts)
+    return _Marks([(line.time_ns, line.ticks) for line in lines], texts)
 
 
 def _cut(name: str) -> str:

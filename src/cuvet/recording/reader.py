@@ -130,16 +130,21 @@ class _Chunk:
 class Clock:
     """Ticks to nanoseconds since the first sample, through the first and the newest sample."""
 
-    def __init__(self, samples: Array, newest: int) -> None:
-        self.origin = int(samples[0][0])
-        last = samples[newest] if newest in (1, 2) else samples[0]
-        self.samples = tuple((int(ticks), int(monotonic)) for ticks, monotonic, _ in (samples[0], last))
+    def __init__(self, samples: tuple[tuple[int, int], ...]) -> None:
+        self.samples = samples
         """The first and the newest: ticks, and nanoseconds of CLOCK_MONOTONIC."""
-        ticks, elapsed = int(last[0]) - self.origin, int(last[1]) - int(samples[0][1])
+        (self.origin, first), (last, newest) = samples
+        ticks, elapsed = last - self.origin, newest - first
         self.ns_per_tick = elapsed / ticks if ticks > 0 and elapsed > 0 else 1.0
 
     def ns(self, ticks: int) -> int:
         return max(0, round((ticks - self.origin) * self.ns_per_tick))
+
+
+def _samples(clock: Array, newest: int) -> tuple[tuple[int, int], ...]:
+    """The first sample of the clocks and the newest, as a header has them."""
+    last = clock[newest] if newest in (1, 2) else clock[0]
+    return tuple((int(ticks), int(monotonic)) for ticks, monotonic, _ in (clock[0], last))
 
 
 class Recording(SideTables):
@@ -209,7 +214,7 @@ class Recording(SideTables):
                 f"{self.path}: byte 12: header or chunk size is not the one of format {header['version']}"
             )
         self.header: Any = header
-        self.clock = Clock(header["clock"], int(header["newest_sample"]))
+        self.clock = Clock(_samples(header["clock"], int(header["newest_sample"])))
 
     @property
     def pid(self) -> int:
