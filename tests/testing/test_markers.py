@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import sys
 
 import pytest
 
-from .conftest import blamed, planted
+from .conftest import PROJECT, blamed, planted
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +81,27 @@ def test_a_marker_of_another_form_fails_its_test(run_pytest, tmp_path) -> None:
     session = run_pytest(str(test))
     assert session.failed == {"test_text", "test_misspelt", "test_empty"}
     assert "leaks=True or False, races=True or False" in session.cases["test_text"].text
+
+
+DIES = """
+import os, signal
+import pytest
+from conftest import stale
+
+@pytest.mark.cuvet(ignore=["{}"])
+def test_ignores(context):
+    stale()
+
+def test_dies(context):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(("rule", "errors"), [("stream-use-after-destroy", 0), ("CV201", 0), ("CV202", 1)])
+def test_what_a_marker_ignores_is_not_reported_after_a_crash(run_pytest, tmp_path, rule: str, errors: int) -> None:
+    shutil.copy(PROJECT / "conftest.py", tmp_path)
+    (tmp_path / "test_dies.py").write_text(DIES.format(rule))
+    session = run_pytest(directory=tmp_path)
+    assert session.code == 128 + signal.SIGKILL
+    assert session.stderr.count("error[CV201]") == errors
+    assert session.stderr.count("= during: test_dies.py::test_ignores (call)") == errors

@@ -409,7 +409,9 @@ class Checked:
     def _mark(self, test: str, phase: str) -> None:
         """A phase begins. If the test is held, what was found before is asked."""
         asked = self._asked() if self._is_held else f'"pid": {getpid()}'
-        self._write(f'{asked}, "test": {dumps(test)}, "phase": "{phase}"')
+        names = self._ignored.get(test, ()) if phase != "end" else ()
+        ignore = f', "ignore": {dumps(sorted(names))}' if names else ""
+        self._write(f'{asked}, "test": {dumps(test)}, "phase": "{phase}"{ignore}')
 
     def _asked(self) -> str:
         """Members of a mark that ask about the present part."""

@@ -14,7 +14,7 @@ from cuvet.regular import open_regular
 FILE = "marks.jsonl"
 Phase = Literal["setup", "call", "teardown", "end"]
 """Of a test; ``end`` is after its tear-down."""
-_NEWEST_BYTES = 1 << 16
+_NEWEST_BYTES, _MOST_BYTES = 1 << 16, 64 << 20
 _open, _write, _close, _now = os.open, os.write, os.close, time.monotonic_ns
 """As they are before a test replaces them."""
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -70,3 +70,22 @@ def running(directory: Path) -> Running | None:
             break
         newest = found if newest is None else newest._replace(time_ns=found.time_ns)
     return newest
+
+
+def ignored(directory: Path) -> dict[str, frozenset[str]]:
+    """By what a finding says that came while it ran (``TEST (PHASE)``): the rules, by code or name, that a test ignores."""
+    try:
+        descriptor = open_regular(directory / FILE, follow=False)
+    except OSError:
+        return {}
+    found = {}
+    with open(descriptor, "rb") as file:
+        for line in file.read(_MOST_BYTES).splitlines():
+            if b'"ignore"' not in line:
+                continue
+            try:
+                mark = json.loads(line)
+                found[f"{mark['test']} ({mark['phase']})"] = frozenset(map(str, mark["ignore"]))
+            except (ValueError, TypeError, KeyError, RecursionError):  # no mark
+                continue
+    return found

@@ -18,7 +18,7 @@ import msgspec
 from cuvet import CuvetError
 from cuvet.printable import printable
 from cuvet.testing.asking import OWN_RECORDING, command
-from cuvet.testing.marks import Running, running
+from cuvet.testing.marks import Running, ignored, running
 
 if TYPE_CHECKING:
     from cuvet.launch.child import Ending
@@ -96,13 +96,18 @@ def _report(directory: Path, ending: Ending, test: Running | None) -> bool:
     from cuvet import reports
     from cuvet.analysis import analyze
     from cuvet.numeric import import_numpy
-    from cuvet.reports.ignored import is_ignored, without_ignored
+    from cuvet.reports.ignored import is_ignored, with_findings, without_ignored
     from cuvet.signals import signal_name
 
     import_numpy()
     ended = f"{signal_name(ending.signal)} ended pytest" if ending.signal is not None else "pytest ended"
     _tell(ended + (f" in {test.test} ({test.phase})" if test else ""))
     report = without_ignored(analyze([directory], ignored=is_ignored))
+    by_markers = ignored(directory)
+    kept = (
+        each for each in report.findings if {each.rule.lower(), each.name}.isdisjoint(by_markers.get(each.during, ()))
+    )
+    report = with_findings(report, tuple(kept))
     document = reports.of_run(report, verbose=False, recording=str(directory))
     document.show(sys.stderr, "auto")
     return any(finding.severity == "error" for finding in report.findings)
