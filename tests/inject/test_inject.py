@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cuvet.inject.outcome import Ending
+from cuvet.inject.running import Limits
+
 from .conftest import Injected
 
 Inject = Callable[..., Injected]
@@ -209,3 +212,9 @@ def test_other_formats_have_the_places_as_findings(inject: Inject, program: Prog
     assert '<span class="tag error">use-of-unmade</span></td><td>cudaStreamCreate</td>' in page.stdout
     passes = inject("--format", "junit", "--quick", "--", program("handles"))
     assert {len(case) for case in ElementTree.fromstring(passes.stdout).iter("testcase")} == {0}
+
+
+def test_who_waits_longer_for_a_run_gives_its_recording_more_room() -> None:
+    """No call fails once a recording is full: a loop of calls that fail would end then."""
+    first, again = (Limits.after(Ending(wall_s=1, cpu_s=1), patience) for patience in (1, 3))
+    assert (again.cpu_s / first.cpu_s, again.wall_s / first.wall_s, again.recorded / first.recorded) == (3, 3, 3)

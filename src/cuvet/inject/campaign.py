@@ -348,10 +348,10 @@ class Campaign:
         judged, seen, injected = self._judged(job, directory)
         runs = 1
         if judged.verdict not in HARMLESS:
-            again, _, _ = self._judged(job, second, patience=_PATIENCE if judged.verdict == "hang" else 1)
+            again, later, _ = self._judged(job, second, patience=_PATIENCE if judged.verdict == "hang" else 1)
             runs = 2
-            if judged.verdict == "hang" and again.verdict != "hang":  # it only took its time
-                judged = again
+            if judged.verdict == "hang" and again.verdict != "hang":
+                judged = judged if later.full else again  # it only took its time
             elif again.verdict != judged.verdict:
                 because = (f"{judged.verdict} in one run, {again.verdict} in another", *judged.because)
                 judged = Judged("unstable", because, judged.output, judged.at)

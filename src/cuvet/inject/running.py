@@ -29,8 +29,6 @@ from cuvet.printable import valid
 
 MOST_KEPT = 256 << 10
 """Bytes of what the program wrote to each of stdout and stderr."""
-_MOST_RECORDED = 32 << 20
-"""Bytes that the recording of a process may have, unless the user says CUVET_LIMIT."""
 _POLL_S = 0.25
 _GRACE_S = 0.5
 """For what the program has started to close its output when it has ended itself."""
@@ -57,17 +55,20 @@ class Start:
 @dataclass(frozen=True)
 class Limits:
     """When a run counts as one that hangs. ``cpu_s``: of the program and its device together; ``idle_s``: so long nothing of it
-    was running; ``wall_s``: whatever it does."""
+    was running; ``wall_s``: whatever it does. ``recorded``: bytes that the recording of a process may have, unless the user says
+    CUVET_LIMIT. No call fails once it is full, so that a loop of calls that fail must not fill it before it counts as one that hangs."""
 
     cpu_s: float = 300.0
     idle_s: float = 60.0
     wall_s: float = 600.0
+    recorded: int = 128 << 20
 
     @classmethod
     def within(cls, budget_s: float | None) -> Limits:
         """For the first run."""
         most = cls()
-        return cls(*(min(each, budget_s or each) for each in (most.cpu_s, most.idle_s, most.wall_s)))
+        cpu_s, idle_s, wall_s = (min(each, budget_s or each) for each in (most.cpu_s, most.idle_s, most.wall_s))
+        return cls(cpu_s, idle_s, wall_s)
 
     @classmethod
     def after(cls, usual: Ending, patience: int = 1) -> Limits:
@@ -76,6 +77,7 @@ class Limits:
             cpu_s=patience * max(4.0, 8 * usual.cpu_s),
             idle_s=patience * max(3.0, 3 * usual.wall_s),
             wall_s=patience * max(15.0, 20 * usual.wall_s),
+            recorded=patience * cls.recorded,
         )
 
 
@@ -95,7 +97,7 @@ def run(start: Start, directory: Path, faults: str, limits: Limits) -> Ending:
             links=links,
             preload=start.preload,
         )
-        given.setdefault("CUVET_LIMIT", str(_MOST_RECORDED))
+        given.setdefault("CUVET_LIMIT", str(limits.recorded))
         ending = _wait(start, given, device, limits)
     trace.write_meta(
         directory,
