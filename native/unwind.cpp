@@ -62,7 +62,7 @@ void look_for_unmapped() {
 
 #if defined(__x86_64__)
 
-constexpr uint64_t page_end(uint64_t address) { return (address | 4095) + 1; }
+uint64_t page_end(uint64_t address) { return page_of(address) << 12; }
 
 // What the kernel puts behind a signal handler if the program does not say where it returns to: mov $15, %rax; syscall.
 bool ends_signal(uint64_t address) {
