@@ -21,6 +21,7 @@ class SourceDeviceOfTensors(SourceRule):
       (PyTorch C++ API, CUDA Guards)
     documented: cudaSetDevice sets device as the current device for the calling host thread; memory, streams, events and launches
       that follow are on that device (CUDA Runtime API, Device Management, cudaSetDevice)
+    measured: a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS (launch_memory_of_other_device)
     reported: kernels were launched on the current device instead of that of the tensors
       (https://github.com/pytorch/FBGEMM/commit/9685b2c5)
     """
