@@ -61,17 +61,23 @@ class Injected:
 
 @pytest.fixture
 def inject(tmp_path: Path) -> Callable[..., Injected]:
-    """Runs ``cuvet inject`` with these arguments."""
+    """Runs ``cuvet inject`` with these arguments, and with ``more`` in its environment."""
     variables = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("LD_", "CUVET_"))},
         "PYTHONPATH": os.pathsep.join(filter(None, (str(SOURCE), os.environ.get("PYTHONPATH")))),
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
 
-    def run(*arguments: str | Path) -> Injected:
+    def run(*arguments: str | Path, **more: str) -> Injected:
         command = [sys.executable, "-m", "cuvet", "inject", "--device", "emulated", *map(str, arguments)]
         done = subprocess.run(
-            command, capture_output=True, text=True, env=variables, cwd=tmp_path, timeout=HANGS_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            env={**variables, **more},
+            cwd=tmp_path,
+            timeout=HANGS_S,
+            check=False,
         )
         return Injected(done.returncode, done.stdout, done.stderr)
 

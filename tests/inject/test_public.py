@@ -84,6 +84,15 @@ def test_nothing_is_said_once_it_is_fixed(name: str, inject: Inject, tmp_path: P
     assert done.code == 0
 
 
+def test_a_recording_that_is_full_proves_nothing(inject: Inject, tmp_path: Path) -> None:
+    """No call fails any more then, and the loop ends."""
+    source = PUBLIC / "picongpu_1485.cpp"
+    lines = [each.line for each in defects()[source.stem]]
+    arguments = (*places(source, lines), "--codes", "refused", "--calls", "every", "--format", "json")
+    done = inject(*arguments, "--", *command(source, tmp_path), CUVET_LIMIT=str(2 << 20))
+    assert verdicts_at(done, lines[0]) == ["unstable"]
+
+
 def test_callers_are_told_apart(inject: Inject, tmp_path: Path) -> None:
     """The same line of llama.cpp, once reached from a caller that checks and once from one that does not."""
     source = PUBLIC / "llama_27817.cpp"

@@ -56,6 +56,7 @@ _MOST_LOG = 1 << 30
 """Bytes."""
 _PATIENCE = 5
 """By so much the limits of a run are larger that shows whether it hangs."""
+_FULL = "its recording became full, and no call fails from then on: CUVET_LIMIT sets another bound"
 _NEVER = BEFORE_INIT - {"cuInit"}
 """Calls with which the runtime and bindings find the driver's functions."""
 
@@ -383,6 +384,8 @@ class Campaign:
         judged = judge(
             self.usual, seen, later=fault.later, sticky=sticky, stable=self.stable, same_calls=self.same_calls
         )
+        if seen.full and judged.verdict in HARMLESS:
+            judged = Judged("unstable", (_FULL,))
         return judged, seen, sum(each.injected for calls in seen.threads for each in calls)
 
     def _command(self, job: Job) -> str:

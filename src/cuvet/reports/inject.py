@@ -27,7 +27,7 @@ MEANINGS: dict[Verdict, str] = {
     "leak": "the program goes on or returns, and leaves objects behind",
     "wrong-blame": "the first message names another call",
     "ignored": "the program goes on as if nothing had happened",
-    "unstable": "two runs with the fault ended differently",
+    "unstable": "runs with the fault give no sure answer",
     "handled": "the failure is reported, or the program recovers from it",
     "not-reached": "the call was not made any more",
     "not-tried": "its calls were only listed",
