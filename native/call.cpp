@@ -135,7 +135,7 @@ bool is_known_context(const Object* object, const Role& role, const EntryPoint& 
 }
 
 // `found`: the object, if it is known already.
-void add_object_field(Fields* fields, const Role& role, uint64_t handle, const Object* found) {
+HOT void add_object_field(Fields* fields, const Role& role, uint64_t handle, const Object* found) {
     const bool null = is_null(role.kind, handle);
     if (fields->object_count == MOST_OBJECTS || (null && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
         return;
@@ -186,7 +186,7 @@ const Role* role_of_output(const EntryPoint& entry_point, uint8_t parameter) {
     return nullptr;
 }
 
-void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, OutputField* output) {
+HOT void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, OutputField* output) {
     const Role* role = role_of_output(entry_point, output->parameter);
     if (!role) {
         const uint8_t bytes = entry_point.parameters[output->parameter].out_bytes;

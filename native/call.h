@@ -24,7 +24,7 @@ constexpr int MOST_FOUND = 4;
 class Call {
   public:
     // Of a driver function.
-    Call(uint32_t symbol, const uint64_t* words, const Blob* structs);
+    HOT Call(uint32_t symbol, const uint64_t* words, const Blob* structs);
     // Of a library's function, whose thread is busy with it. `untold`: what it creates need not be stored.
     Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold,
          const Entry& entry);
@@ -32,7 +32,7 @@ class Call {
     Call& operator=(const Call&) = delete;
 
     // To be called with what the driver answered; returns it.
-    uint32_t leave(uint32_t status);
+    HOT uint32_t leave(uint32_t status);
 
     // While refuses(): whether the call is not to be made. Then refuse() takes the place of leave(), and tells the
     // status.
@@ -40,9 +40,9 @@ class Call {
     uint32_t refuse();
 
   private:
-    void enter();
-    void note_arguments();
-    void look_at_handles();
+    HOT void enter();
+    HOT void note_arguments();
+    HOT void look_at_handles();
     void look_at_all(const Role& role);
     Object* look_at(const Role& role, uint64_t handle);
     void look_at_memory(uint64_t address, bool argument);
@@ -51,31 +51,31 @@ class Call {
     void remember_primary_context(const Role& retained);
     void end_released_context(uint64_t device);
     void note_death(Object* object);
-    uint32_t take_stack(bool striking) const;
-    void store(uint32_t stack);
+    HOT uint32_t take_stack(bool striking) const;
+    HOT void store(uint32_t stack);
     void store_whole(const Fields& fields, uint32_t stack, uint64_t key);
     void store_launch(const Fields& fields, uint32_t stack, const Inputs& inputs, Examples& examples);
     bool store_like(const Fields& fields, Examples& examples, uint64_t key);
     uint32_t fill(CallRecord* record, const Fields& fields, uint32_t stack, const Inputs& inputs) const;
-    bool store_again(const Fields& fields, uint64_t key);
-    void begin_record(const Subject& named, bool makes);
+    HOT bool store_again(const Fields& fields, uint64_t key);
+    HOT void begin_record(const Subject& named, bool makes);
     uint32_t wait_for_work(uint32_t status);
-    void finish(uint32_t status);
+    HOT void finish(uint32_t status);
     void note_ends();
     void decide();
     void inject();
     void explain();
     void finish_more(uint32_t status);
     void adopt_unknown_handles();
-    void follow_objects();
-    bool begin_life(const Role& role, uint64_t handle);
-    void begin_lives(const Role& role);
+    HOT void follow_objects();
+    HOT bool begin_life(const Role& role, uint64_t handle);
+    HOT void begin_lives(const Role& role);
     void share_new(const Role& made, uint64_t address);
     void open_guards();
     void follow_guards();
     void finish_record(uint32_t status, bool failed);
-    void finish_again(uint32_t status, bool failed);
-    bool tell_made(const OutputField& made);
+    HOT void finish_again(uint32_t status, bool failed);
+    HOT bool tell_made(const OutputField& made);
     bool tell_in_full();
     void store_late(uint32_t status, bool failed);
     bool has_failed(uint32_t status) const;
@@ -140,7 +140,7 @@ inline bool is_inside_another(const Thread* thread) {
 }
 
 // The context that is current on this thread, as the driver tells; 0 none.
-uint64_t current_context(Thread* thread);
+HOT uint64_t current_context(Thread* thread);
 
 // The calling thread's recorder; null before its first call.
 extern __thread Thread* current_thread __attribute__((tls_model("initial-exec")));

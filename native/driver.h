@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "entry_points.h"
+#include "hot.h"
 
 namespace cuvet {
 
@@ -23,7 +24,7 @@ inline void* real_function(uint32_t symbol) {
 
 // Asks the backend, real or emulated, past the wrappers: nothing is checked or recorded. For functions of at most four
 // words.
-uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
+HOT uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
 
 template <class Value>
 uint64_t address_of(Value& value) {

@@ -9,6 +9,9 @@
 
 #include "symbols.h"
 
+// Of functions that many calls run, those too that are stored: they lie together, on few pages.
+#define HOT __attribute__((hot))
+
 namespace cuvet {
 
 constexpr size_t PAGE_BYTES = 4096;

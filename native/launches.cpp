@@ -118,10 +118,8 @@ __attribute__((always_inline)) inline const LaunchPlace* find_place(Thread* thre
         LaunchPlace* place = places.find(key ^ way);
         if (__builtin_expect(!place || !place->id.load(std::memory_order_acquire), 0))
             return add_place(thread, key ^ way, function, stream, frame, packed);
-        const bool here = leads_here(place->trail, frame, python) && place->packed == packed;
-        if (__builtin_expect(here, 1) &&
-            (__builtin_expect(place->endings == endings, 1) || is_same_function(place, function, endings)))
-            return place;
+        if (!leads_here(place->trail, frame, python) || __builtin_expect(place->packed != packed, 0)) continue;
+        if (__builtin_expect(place->endings == endings, 1) || is_same_function(place, function, endings)) return place;
     }
     return nullptr;
 }
@@ -175,7 +173,8 @@ __attribute__((always_inline)) inline uint16_t copy(Thread* thread, const Launch
     return static_cast<uint16_t>(unread);
 }
 
-uint16_t copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameters, Launch* launch) {
+__attribute__((noinline, hot)) uint16_t copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameters,
+                                                   Launch* launch) {
     Page list{thread};
     const auto address_of = [&](int i) {
         const uint64_t entry = parameters + 8u * (place.words[i] >> 8);
@@ -184,7 +183,8 @@ uint16_t copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameter
     return copy(thread, place, address_of, launch);
 }
 
-uint16_t copy_packed_words(Thread* thread, const LaunchPlace& place, uint64_t packed, Launch* launch) {
+__attribute__((noinline)) uint16_t copy_packed_words(Thread* thread, const LaunchPlace& place, uint64_t packed,
+                                                     Launch* launch) {
     return copy(thread, place, [&](int i) { return packed + place.words[i]; }, launch);
 }
 
@@ -203,9 +203,11 @@ __attribute__((noinline, hot)) void note_launch(Thread* thread, uint64_t number,
     const LaunchPlace* place = find_place(thread, function, stream, frame, packed != 0);
     Launch* launch = launch_of(thread, number);
     launch->number = static_cast<uint32_t>(number);
-    if (place && parameters) launch->unread = copy_words(thread, *place, parameters, launch);
-    if (place && packed) launch->unread = copy_packed_words(thread, *place, packed, launch);
-    __atomic_store_n(&launch->place, place ? place->id.load(std::memory_order_relaxed) : 0, __ATOMIC_RELEASE);
+    if (__builtin_expect(place != nullptr, 1)) {
+        if (parameters) launch->unread = copy_words(thread, *place, parameters, launch);
+        if (packed) launch->unread = copy_packed_words(thread, *place, packed, launch);
+        __atomic_store_n(&launch->place, place->id.load(std::memory_order_relaxed), __ATOMIC_RELEASE);
+    }
     __builtin_prefetch(launch_of(thread, number + 1), 1);
 }
 

@@ -69,22 +69,22 @@ inline Object* find_named(Kind kind, uint64_t handle) {
 Object* add_object(Kind kind, uint64_t handle);
 
 // Looks at those that it belongs to.
-bool is_still_alive(const Object* object);
+HOT bool is_still_alive(const Object* object);
 
-inline bool is_alive(const Object* object) {
+HOT inline bool is_alive(const Object* object) {
     if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
     const uint64_t now = hot.endings.load(std::memory_order_acquire) + 1;
     return object->seen_alive.load(std::memory_order_relaxed) == now || is_still_alive(object);
 }
 
 // A new object of this kind has the handle now, unless another thread has said so since the state was `seen`.
-void give_birth(Object* object, uint64_t seen, Kind kind, Object* parent, uint64_t context, uint64_t flags);
+HOT void give_birth(Object* object, uint64_t seen, Kind kind, Object* parent, uint64_t context, uint64_t flags);
 // A new object that belongs to no other and that the recording does not tell of.
 void give_untold_birth(Object* object);
 // An object of this kind whose creation was not seen was used with success.
 void adopt(Object* object, Kind kind);
 // Returns the state before, for revive().
-uint64_t kill(Object* object);
+HOT uint64_t kill(Object* object);
 // For one that give_untold_birth() made, whose user is alone with it. `state`: the one it is in.
 inline void kill_untold(Object* object, uint64_t state) {
     object->state.store(state & ~ALIVE, std::memory_order_release);

@@ -136,7 +136,7 @@ uint32_t copy_string(const void* string, char* text, uint32_t bytes) {
     return used;
 }
 
-const char* innermost_frame() {
+HOT const char* innermost_frame() {
     // An interpreter that ends frees the states of threads that still run.
     if (is_finalizing()) return nullptr;
     const char* thread = static_cast<const char*>(this_thread_state());

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hot.h"
+
 namespace cuvet {
 
 struct PythonFrame {
@@ -26,7 +28,7 @@ int python_frames(PythonFrame* frames, int most, int walked = INT_MAX);
 
 // A number that differs where the innermost `walked` frames of the interpreter do, unless another code object has taken
 // the place of one. 0 without an interpreter.
-uint64_t python_position(int walked);
+HOT uint64_t python_position(int walked);
 
 // A number that differs where python_frames() does, or the code objects have other names; 0 without an interpreter.
 uint64_t python_key(int most);

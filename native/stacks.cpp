@@ -429,7 +429,7 @@ uint32_t store_stack(Thread* thread, const Frames& frames) {
     return number;
 }
 
-bool is_same(const KnownStack& stack, const Start& start, uint64_t python) {
+HOT bool is_same(const KnownStack& stack, const Start& start, uint64_t python) {
     return stack.id && stack.python == python && is_walked_again(stack.footprint, start) &&
            walks_hold(stack.footprint.era);
 }

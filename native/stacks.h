@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "hot.h"
 #include "recorder.h"
 
 namespace cuvet {
@@ -12,7 +13,7 @@ void find_unwinder();
 
 // Stores the calling thread's stack, unless it is stored already, and the modules that it may run through. 0 if that is
 // impossible.
-uint32_t capture_stack(Thread* thread);
+HOT uint32_t capture_stack(Thread* thread);
 
 // Path of the file whose code called the shim on this thread; empty if unknown.
 const char* calling_file();
@@ -42,7 +43,7 @@ READS_STACKS inline bool leads_here(const Trail& trail, uint64_t frame, uint64_t
         if (__builtin_expect(
                 *reinterpret_cast<const uint32_t*>(frame + trail.offsets[i] * Trail::UNIT) != trail.returns[i], 0))
             return false;
-    return trail.python == python;
+    return __builtin_expect(trail.python == python, 1);
 }
 
 // The runtime's function through which the driver was called on this thread, without a version; false if there is none.

@@ -26,7 +26,7 @@ class Table {
     }
 
     // Finds the key or adds it. Null if there is no memory left.
-    Value* insert(uint64_t key) {
+    HOT Value* insert(uint64_t key) {
         std::atomic<uint64_t>& bits = seen_[seen_at(key)];
         if (!(bits.load(std::memory_order_relaxed) & seen_bit(key)))
             bits.fetch_or(seen_bit(key), std::memory_order_relaxed);
@@ -77,7 +77,7 @@ class Table {
     static uint64_t seen_at(uint64_t key) { return hash(key) >> 55; }
     static uint64_t seen_bit(uint64_t key) { return uint64_t{1} << (hash(key) >> 49 & 63); }
 
-    __attribute__((noinline)) Value* find_further(uint64_t key) const {
+    __attribute__((noinline, hot)) Value* find_further(uint64_t key) const {
         if (!(seen_[seen_at(key)].load(std::memory_order_relaxed) & seen_bit(key))) return nullptr;
         for (int i = 0; i < LEVELS; i++) {
             Bucket* level = levels_[i].load(std::memory_order_acquire);

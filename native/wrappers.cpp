@@ -104,7 +104,7 @@ uint32_t pass_shared(uint32_t symbol, uint64_t pointer, Size bytes, More... more
     return call.leave(ask(symbol, asked, NO_STRUCTS, pointer, whole, more...));
 }
 
-bool lives(Kind kind, uint64_t handle) {
+HOT bool lives(Kind kind, uint64_t handle) {
     const Object* object = find_named(kind, handle);
     return object && is_alive(object);
 }
@@ -151,7 +151,7 @@ __attribute__((always_inline)) inline bool are_known_to_live(Event beside, uint6
     return holds(set_of(mark), living_mark(mark, changes_with_events()));
 }
 
-bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
+HOT bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
 
 // `seen`: the changes before they were looked at.
 bool remember(bool living, uint64_t beside, uint64_t stream, uint64_t seen) {
@@ -190,7 +190,7 @@ bool order_is_quiet(uint64_t handle, uint64_t stream) {
     return remember(living, event(handle).word, stream, seen) && !order_matters();
 }
 
-bool record_is_quiet(uint64_t handle, uint64_t stream) {
+HOT bool record_is_quiet(uint64_t handle, uint64_t stream) {
     const uint64_t seen = changes_with_events();
     const Object* object = find_object(Kind::EVENT, handle);
     const bool living = object && is_alive(object) && stream_lives(stream);
@@ -200,7 +200,7 @@ bool record_is_quiet(uint64_t handle, uint64_t stream) {
 }
 
 // After each call that records an event, looked at closely or not: it may be the first.
-uint32_t note_recorded(uint32_t status, uint64_t handle) {
+HOT uint32_t note_recorded(uint32_t status, uint64_t handle) {
     Object* object = status == 0 ? find_object(Kind::EVENT, handle) : nullptr;
     if (object && !(object->state.load(std::memory_order_relaxed) & RECORDED)) object->state.fetch_or(RECORDED);
     return status;

@@ -880,9 +880,9 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         body = f"{look}{work}"
         if known:
             lines = "".join(f"    {line}\n" for line in work.splitlines())
-            as_work = (
-                f"    const auto work = [](auto look, {declared}) __attribute__((noinline, cold)) {{\n{lines}    }};\n"
-            )
+            often = noting_record(catalog, row, words, passed) != passed  # an event is often recorded once
+            apart = f"__attribute__((noinline, {'hot' if often else 'cold'}))"
+            as_work = f"    const auto work = [](auto look, {declared}) {apart} {{\n{lines}    }};\n"
             passed = f"{known}, SYMBOL_{symbol}, first, work, look{arguments}"
             body = f"{look}{as_work}{first}    return pass_known({passed});\n"
     elif ended := ended_of(catalog, row):
