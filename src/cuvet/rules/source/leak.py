@@ -3,7 +3,8 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeak(SourceRule):
     """
-    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, and neither ends it nor passes it on.
+    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, or in elements of a local array or
+      vector, and neither ends it nor passes it on.
     why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or the driver.
     instead: End the object before the function returns, or use an owner that ends it, such as ``std::unique_ptr`` with a deleter.
     limits: Silent if the object is passed to a function whose code is not seen, unless the function is named like one of CUDA's
@@ -41,6 +42,53 @@ region allocate(size_t bytes) {
 ## an element of a container [cuda]
 void fill(std::vector<void *> &buffers, size_t bytes) {
     CHECK(cudaMalloc(&buffers.at(0), bytes));
+}
+
+## elements that a loop ends [cuda]
+void work(int n) {
+    std::vector<cudaStream_t> streams(n);
+    cudaEvent_t done[2];
+    for (int i = 0; i < n; i++) cudaStreamCreate(&streams[i]);
+    cudaEventCreate(&done[0]);
+    cudaEventCreate(&done[1]);
+    for (auto &each : streams) cudaStreamDestroy(each);
+    for (int i = 0; i < 2; i++) {
+        cudaEvent_t event = done[i];
+        cudaEventDestroy(event);
+    }
+}
+
+## elements that others get to know [cuda]
+std::vector<float *> allocate(int n, Pool &pool) {
+    std::vector<float *> buffers(n);
+    cudaStream_t streams[2];
+    float **rows = (float **)malloc(n * sizeof(float *));
+    float *kept[2];
+    for (int i = 0; i < n; i++) {
+        cudaMalloc((void **)&buffers[i], 64);
+        cudaMalloc((void **)&rows[i], 64);
+    }
+    cudaStreamCreate(&streams[0]);
+    cudaMalloc(&kept[0], 64);
+    finish(streams);
+    pool.rows = rows;
+    pool.keep(kept[0]);
+    return buffers;
+}
+
+## elements of an array of the caller, and of one that stays [cuda]
+void open(cudaStream_t *streams, std::vector<cudaEvent_t> &events) {
+    static cudaStream_t shared[2];
+    cudaStreamCreate(&streams[0]);
+    cudaEventCreate(&events[0]);
+    cudaStreamCreate(&shared[0]);
+}
+
+## one member of each element, ended by an iterator [cuda]
+void work(int n) {
+    std::vector<Plan> plans(n);
+    for (int i = 0; i < n; i++) cudaStreamCreate(&plans[i].stream);
+    for (auto each = plans.begin(); each != plans.end(); ++each) cudaStreamDestroy(each->stream);
 }
 
 ## freed [cuda]
@@ -119,6 +167,36 @@ void sum(const float *host, int n) {
     cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak]
     cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
     add<<<1, n>>>(values);
+}
+
+## elements of an array [cuda]
+void work(int n) {
+    cudaStream_t streams[4];
+    for (int i = 0; i < 4; i++) CHECK(cudaStreamCreate(&streams[i]));  // warning: [source-leak]
+    for (int i = 0; i < 4; i++) add<<<1, 32, 0, streams[i]>>>(n);
+    for (int i = 0; i < 4; i++) cudaStreamSynchronize(streams[i]);
+}
+
+## elements of a vector, behind a variable [cuda]
+void sum(int n, int devices) {
+    std::vector<float *> parts(devices);
+    for (int i = 0; i < devices; i++) {
+        cudaError_t error = cudaMalloc((void **)&parts.at(i), n);  // warning: [source-leak]
+        if (error != cudaSuccess) return;
+        float *part = parts.at(i);
+        add<<<1, 32>>>(part, part + 4);
+    }
+}
+
+## one member of two [cuda]
+void work(int n) {
+    Plan *plans = new Plan[n];
+    for (int i = 0; i < n; i++) {
+        cudaStreamCreate(&plans[i].stream);
+        cudaMalloc((void **)&plans[i].memory, 64);  // warning: [source-leak]
+    }
+    for (int i = 0; i < n; i++) cudaStreamDestroy(plans[i].stream);
+    delete[] plans;
 }
 
 ## events [cuda]

@@ -109,6 +109,16 @@ class Arms:
                         found.setdefault(lvalue, []).append((block.guards, call.start))
         return found
 
+    @cached_property
+    def _copied_values(self) -> frozenset[str]:
+        """Lvalues that are copied to others."""
+        operations = (each for block in self._function.blocks for each in block.operations)
+        return frozenset(each.value for each in operations if isinstance(each, Assign) and isinstance(each.value, str))
+
+    def may_end(self, lvalue: str) -> bool:
+        """Whether the function ends what the lvalue holds, or copies it to where it may be ended."""
+        return lvalue in self._ends or lvalue in self._copied_values
+
     def ends(self, lvalue: str, within: Guards = ()) -> bool:
         """Whether the function ends what the lvalue holds, anywhere ``within`` these branches, under whatever condition."""
         return any(guards[: len(within)] == within for guards, _ in self._ends.get(lvalue, ()))

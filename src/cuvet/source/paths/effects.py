@@ -175,6 +175,8 @@ class Effects:
             handles.give(lvalue)  # the start can be found again
         if "[*]" in lvalue or not handles.is_local(lvalue):
             self._give(value)
+        elif isinstance(value, str):
+            self._give_any(value)
         elif isinstance(value, Address | Inside):
             self._point_into(lvalue, value.lvalue.split("[")[0])
         if not operation.declared and handles.words.get(lvalue) != word:
@@ -205,6 +207,11 @@ class Effects:
         self.handles.give(value, written)
         if (lvalue := lvalue_of(value)) in self._views:
             self.handles.escaped |= self._lent[lvalue]
+
+    def _give_any(self, value: Value) -> None:
+        """An element, nobody knows which, is ended or held by another variable: so each may be."""
+        if isinstance(value, str) and "[*]" in value:
+            self._give(value)
 
     def _lost(self, lvalue: str, by: Assign | Invoke, here: Here) -> None:
         """The lvalue gets another value: what it held may have been its last."""
@@ -281,6 +288,7 @@ class Effects:
         for at, role in found.ended:
             if at < len(given):
                 word = self.handles.word(given[at])
+                self._give_any(given[at])
                 self.world.adopt(role, word)
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
@@ -372,6 +380,7 @@ class Effects:
         found = meaning_of(ending.api)
         if ending.through:
             value, sets = pointed_at(value) or None, True
+        self._give_any(value)
         if ending.always and not (ending.once and self._is_dead(value)):
             self._end_or_use(operation, found, found.ended[0][0], self.handles.word(value), here)
         if sets or not ending.always:

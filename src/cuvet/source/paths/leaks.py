@@ -1,5 +1,7 @@
 """What a function leaves behind: which of the rules about lost objects it breaks, if any."""
 
+import re
+
 import msgspec
 
 from cuvet.catalog import Kind
@@ -16,6 +18,8 @@ from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.trace import Left
 from cuvet.source.program import Function, Return
 
+_ELEMENT = re.compile(r"\[\d+\]")
+
 
 def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
@@ -25,6 +29,8 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
+    if any(map(arms.may_end, _unknown_elements(left.lvalue))):
+        return None  # in a loop over the array, which a path cannot follow
     released = arms.ends(left.lvalue)
     if left.object.kind is Kind.CONTEXT and not released:
         return None  # it is current for as long as the thread lives, perhaps on purpose
@@ -38,6 +44,11 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     if not released:
         return SourceLeak
     return SourceLeakOnFailure if left.failed else SourceLeakOnReturn
+
+
+def _unknown_elements(lvalue: str) -> list[str]:
+    """``a[*]`` for ``a[0]``: what an element is called where nobody knows which it is."""
+    return [f"{lvalue[: at.start()]}[*]{lvalue[at.end() :]}" for at in _ELEMENT.finditer(lvalue)]
 
 
 def message(left: Left, line: int) -> str:

@@ -16,6 +16,7 @@ from cuvet.source.textual import (
     device_loops,
     devices,
     directions,
+    elements,
     events,
     forks,
     groups,
@@ -56,6 +57,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from owners.outlived(body)
         yield from owners.elapsed_without_timing(body)
         yield from owners.copied(body)
+        yield from elements.never_ended(body)
         yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
         yield from threads.lost_with_thread(body)
