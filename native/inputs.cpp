@@ -29,7 +29,7 @@ uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
     const iovec local = {to, bytes};
     const iovec remote = {reinterpret_cast<void*>(address), bytes};
     const bool forbidden = in_sandbox();
-    const ssize_t got = forbidden ? -1 : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    const ssize_t got = forbidden ? -1 : read_own(local, remote);
     if (got >= 0 || (!forbidden && errno != ENOSYS && errno != EPERM)) return got > 0 ? static_cast<uint64_t>(got) : 0;
     uint64_t done = 0;  // a sandbox forbids the call
     while (done < bytes && can_be_read(address + done)) {
@@ -236,10 +236,10 @@ void write_code_at(Thread* thread, uint64_t number, uint64_t address, uint64_t t
     }
 }
 
-// Reads /proc/self/maps line by line without allocating.
+// Reads the maps of this process line by line without allocating: by the thread, as the first one may have ended.
 class Maps {
   public:
-    Maps() : file_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+    Maps() : file_(open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)) {}
     ~Maps() {
         if (file_ >= 0) close(file_);
     }
@@ -323,6 +323,10 @@ void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number
 }
 
 }  // namespace
+
+ssize_t read_own(const iovec& to, const iovec& from) {
+    return process_vm_readv(static_cast<pid_t>(syscall(SYS_gettid)), &to, 1, &from, 1, 0);
+}
 
 // Works where process_vm_readv is forbidden: the kernel reads the set before it refuses what to do with it. No set (0)
 // it need not read.

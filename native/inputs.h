@@ -1,12 +1,18 @@
 // Memory of the program that is stored with a call: what its pointers named at entry, and what explains a failure.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstdint>
 
 #include "backend.h"
 #include "recorder.h"
 
 namespace cuvet {
+
+// process_vm_readv() of this process, by this thread: by its own number the process has no memory once its first thread
+// has ended. Bytes that were read, or -1 and errno.
+ssize_t read_own(const iovec& to, const iovec& from);
 
 // Room that write_inputs() needs at most.
 uint32_t most_input_bytes(const EntryPoint& entry_point, const uint64_t* words);

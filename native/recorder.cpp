@@ -446,7 +446,7 @@ bool open_recording(bool emulated, bool full, bool accesses) {
                         (wants_narrowing_from_the_first() ? HEADER_NARROWED : 0));
     header->clock[0] = read_clock();
     header->catalog = catalog_identity;
-    const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    const ssize_t length = readlink("/proc/thread-self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length < 0 ? 0 : length] = 0;
     std::atomic_thread_fence(std::memory_order_release);
     memcpy(header->magic, MAGIC, sizeof header->magic);

@@ -50,6 +50,14 @@ def test_the_name_and_the_argument_are_those_that_the_user_wrote(cuvet, runtime_
     assert ran.report.program.device == "emulated"
 
 
+def test_the_first_thread_may_end_before_the_process_does(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("first_thread")])
+    assert (ran.code, ran.stdout) == (0, "here 400\n")
+    (finding,) = ran.report.findings
+    frame = finding.site.frames[0]
+    assert (finding.name, frame.function, frame.line) == ("stream-use-after-destroy", "go_on", 21)
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess has no process_group before Python 3.11")
 def test_the_device_has_a_process_group_of_its_own_in_the_session_of_the_program(cuvet) -> None:
     ran = cuvet.run(EMULATED, [sys.executable, "-c", GROUP_OF_DEVICE])
