@@ -36,14 +36,13 @@ int main(int argc, char **) {
 """
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["-pie", "-no-pie"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("symbols")
     (directory / "program.cpp").write_text(PROGRAM)
     path = directory / "program"
-    subprocess.run(
-        ["c++", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", path, directory / "program.cpp"], check=True
-    )
+    options = ["-g", "-O1", "-fno-optimize-sibling-calls", request.param]
+    subprocess.run(["c++", *options, "-o", path, directory / "program.cpp"], check=True)
     return path
 
 

@@ -9,8 +9,11 @@ from cuvet.image.source import Source, of_bytes
 MAGIC = b"\x7fELF"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _NO_BITS = 2, 8
+_LOADED = 1
+"""PT_LOAD."""
 _CUDA = 190
 _CUDA_NO_BITS = (0x70000007, 0x7000000A)
 """Types of sections of object files for GPUs that take no room in the file, as libnccl and bitsandbytes have them: .nv.global and
@@ -67,7 +70,8 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``type`` is ET_REL (1), ET_EXEC (2), ET_DYN (3) …. ``version`` is 1, in cubins up to ABI version 7 that of the toolkit."""
+    """``type`` is ET_REL (1), ET_EXEC (2), ET_DYN (3) …. ``version`` is 1, in cubins up to ABI version 7 that of the toolkit. ``start`` is
+    the address of the first segment that is loaded, without the load bias: not 0 in programs that are linked for a place (-no-pie)."""
 
     type: int
     machine: int
@@ -75,6 +79,7 @@ class Elf:
     flags: int
     sections: tuple[Section, ...]
     version: int = 1
+    start: int = 0
 
     def section(self, name: str) -> Section | None:
         return next((section for section in self.sections if section.name == name), None)
@@ -129,7 +134,15 @@ def parse(file: bytes | Source) -> Elf:
         Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row, empty), row[3])
         for name, row in zip(names, rows, strict=True)
     )
-    return Elf(kind, machine, ident[8], flags, sections, version)
+    return Elf(kind, machine, ident[8], flags, sections, version, _start(source, header))
+
+
+def _start(source: Source, header: bytes) -> int:
+    fields = _HEADER.unpack(header)
+    offset, size, count = fields[5], fields[9], fields[10]
+    table = source.read(offset, size * count) if size == _SEGMENT.size else b""
+    rows = _SEGMENT.iter_unpack(table[: len(table) // _SEGMENT.size * _SEGMENT.size])
+    return next((int(row[3]) for row in rows if row[0] == _LOADED), 0)
 
 
 def _rows(source: Source, offset: int, count: int) -> list[tuple[int, ...]]:

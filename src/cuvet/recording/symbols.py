@@ -151,7 +151,8 @@ class ElfSymbols:
                 self._elf, self._debug_path = elf, _debug_path(elf, self.path, build_id)
 
     def frames(self, address: int) -> tuple[NativeFrame, ...]:
-        found = self._lines.lookup(address) if self._lines else []
+        start = self._elf.start if self._elf else 0  # from where symbolic counts
+        found = self._lines.lookup(address - start) if self._lines and address >= start else []
         frames = tuple(
             NativeFrame(each.symbol, demangle(each.symbol), each.full_path or None, each.line or None, self.path)
             for each in found
