@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuvet.catalog import driver
 from cuvet.model import Model
-from cuvet.model.ledger import HOST, MANAGED, Heap, Held, Total
+from cuvet.model.ledger import HOST, MANAGED, Changes, Heap, Held, Total
 
 from .driving import Drive, drive
 
@@ -197,3 +197,13 @@ def _on(location: str, number: int) -> bytes:
     """A CUmemAllocationProp."""
     kind = driver().enumerations["CUmemLocationType"][f"CU_MEM_LOCATION_TYPE_{location}"]
     return struct.pack("<IIIi16x", 1, 0, kind, number)
+
+
+def test_a_number_that_does_not_fit_leaves_no_part_of_a_change(cu: Drive) -> None:
+    cu.cuMemAlloc(64, stack=7)
+    (place,) = total(cu).places()
+    changes = Changes()
+    with pytest.raises(OverflowError):
+        changes.add(DEVICE, place, 1 << 63, 1)
+    changes.add(DEVICE, place, 64, 1 << 64)
+    assert (list(changes.time_ns), list(changes.place), list(changes.bytes)) == ([(1 << 63) - 1], [0], [64])

@@ -51,6 +51,9 @@ class Held:
     """Number of the peak that ``peak_bytes`` and ``peak_count`` are of; if that is not the newest, nothing has changed since."""
 
 
+_MOST_NS = (1 << 63) - 1
+
+
 class Changes:
     """Every change of what places hold, in the order in which calls were judged: columns of when (nanoseconds since the process's first
     record), which place (its number in ``places``, which has its heap too), and by how many bytes."""
@@ -70,9 +73,9 @@ class Changes:
         number = self._numbers.setdefault(id(place), len(self.places))
         if number == len(self.places):
             self.places.append((heap, place))
-        self.time_ns.append(max(time_ns, self.time_ns[-1] if self.time_ns else 0))
+        self.bytes.append(bytes)  # first: if the recording is damaged, the number may not fit
         self.place.append(number)
-        self.bytes.append(bytes)
+        self.time_ns.append(min(max(time_ns, self.time_ns[-1] if self.time_ns else 0), _MOST_NS))
 
 
 @dataclass(slots=True)
