@@ -123,6 +123,14 @@ def test_whatever_a_test_does_to_its_process_the_others_are_judged(run_pytest, a
     assert "Traceback" not in session.stderr
 
 
+def test_what_another_test_raises_is_not_part_of_a_failure(run_pytest) -> None:
+    session = run_pytest("test_raised.py")
+    assert blamed(session) == planted(session)
+    (failed,) = (session.cases[name] for name in session.failed)
+    assert "ValueError" not in failed.text
+    assert "another exception" not in session.stdout
+
+
 @pytest.mark.parametrize("option", ["no:logging", "no:debugging"])
 def test_parts_of_pytest_that_are_off_are_not_needed(run_pytest, option: str) -> None:
     assert run_pytest("-p", option, "test_correct.py", "-k", "shared").code == 0

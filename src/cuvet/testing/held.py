@@ -84,7 +84,8 @@ class Held:
         report = self._of(phase)
         try:
             pytest.fail(text, pytrace=False)
-        except pytest.fail.Exception:
+        except pytest.fail.Exception as failure:
+            failure.__suppress_context__ = True  # of another test, while whose failure this one is told
             report.outcome, report.longrepr = "failed", self.item.repr_failure(pytest.ExceptionInfo.from_current())
 
     def failed(self, phase: str) -> bool:
