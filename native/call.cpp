@@ -85,7 +85,9 @@ bool makes_objects(const EntryPoint& entry_point) {
     return false;
 }
 
-bool gives_array(const Role& role) { return role.action == Action::RETURNS && role.count != NO_PARAMETER; }
+bool gives_array(const Role& role) {
+    return (role.action == Action::RETURNS || role.action == Action::CREATES) && role.count != NO_PARAMETER;
+}
 
 uint64_t output_of(const Role& role, const uint64_t* words) {
     const uint64_t word = words[role.parameter];
@@ -863,7 +865,8 @@ void Call::begin_lives(const Role& role) {
     if (role.when != NO_PARAMETER && (!words_[role.when] || written(role.when, 4) != role.value)) return;
     const bool is_pointed_to = entry_point_.parameters[role.parameter].out_bytes;
     const uint64_t address = is_pointed_to ? written(role.parameter, 8) : words_[role.parameter];
-    const uint64_t told = written(role.count, 8), count = told < MOST_HANDED_OUT ? told : MOST_HANDED_OUT;
+    const uint64_t told = entry_point_.parameters[role.count].out_bytes ? written(role.count, 8) : words_[role.count];
+    const uint64_t count = told < MOST_HANDED_OUT ? told : MOST_HANDED_OUT;
     if (!count || !is_readable(thread_, address, count * 8)) return;
     const char* handles = reinterpret_cast<const char*>(address);
     OutputField fields[64];

@@ -195,7 +195,7 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
     creates = action in ("CREATES", "RETURNS", "REGISTERS")
     sets = action in ("SETS_STREAM", "SETS_WORKSPACE")
     count = index.get(role.count) if role.count else None
-    if role.count and (count is None or row.at[count] is None or not is_count(row, count, written=creates)):
+    if role.count and (count is None or row.at[count] is None or not is_count(row, count, written=action == "RETURNS")):
         return None
     parent, parent_kind = parent_of(row, role) if creates or sets else (None, Kind.NONE)
     if sets and parent is None:
@@ -223,7 +223,7 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
 
 
 def is_count(row: Row, position: int, written: bool) -> bool:
-    """Whether that parameter tells how many elements an array has: of one that the call writes, it points to the number."""
+    """Whether that parameter tells how many elements an array has: of one that is handed out, it points to how many were ``written``."""
     parameter = row.entry_point.parameters[position]
     return parameter.out if written else not parameter.pointee
 
@@ -704,7 +704,7 @@ def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
 
 def is_array(fields: dict[str, object]) -> bool:
     """Whether the call hands out an array of objects there."""
-    return fields["action"] == "RETURNS" and fields["count"] != "NO_PARAMETER"
+    return fields["action"] in ("CREATES", "RETURNS") and fields["count"] != "NO_PARAMETER"
 
 
 def arrays_absent(after: list[dict[str, object]], words: Sequence[str]) -> list[str]:

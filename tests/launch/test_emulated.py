@@ -58,6 +58,26 @@ def test_the_first_thread_may_end_before_the_process_does(cuvet, runtime_program
     assert (finding.name, frame.function, frame.line) == ("stream-use-after-destroy", "go_on", 21)
 
 
+COMMUNICATORS = """
+import ctypes, sys
+nccl = ctypes.CDLL("libnccl.so.2")
+made = (ctypes.c_void_p * 2)()
+nccl.ncclCommInitAll(made, 2, None)
+for at in sys.argv[1]:
+    print(nccl.ncclCommDestroy(ctypes.c_void_p(made[int(at)])))
+"""
+
+
+def test_communicators_that_come_in_an_array_are_known(cuvet) -> None:
+    options = (*EMULATED, "--devices", "2", "--record", "full")
+    twice, once = (cuvet.run(options, [sys.executable, "-c", COMMUNICATORS, order]) for order in ("011", "01"))
+    assert (once.rules, once.stdout) == ([], "0\n0\n")
+    assert (twice.rules, twice.stdout) == (["library-handle-destroy-twice"], "0\n0\n1\n")
+    (finding,) = twice.report.findings
+    (communicator,) = finding.objects
+    assert communicator.created.api == "ncclCommInitAll"
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess has no process_group before Python 3.11")
 def test_the_device_has_a_process_group_of_its_own_in_the_session_of_the_program(cuvet) -> None:
     ran = cuvet.run(EMULATED, [sys.executable, "-c", GROUP_OF_DEVICE])

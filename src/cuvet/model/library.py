@@ -102,14 +102,16 @@ def _create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if outcome.status:
         model.threads[call.thread].not_made[role.kind] = (call, outcome.status)
         return
-    handle = outcome.outputs.get(call.entry_point.index[role.parameter])
-    if handle is None:
-        return
-    for thread in model.threads.values():
+    index = call.entry_point.index[role.parameter]
+    handles = outcome.handed_out.get(index, ())  # in an array
+    if not handles and index in outcome.outputs:
+        handles = ((outcome.outputs[index], 0),)
+    for thread in model.threads.values() if handles else ():
         thread.not_made.pop(role.kind, None)
-    made = model.create(LibraryObject, role.kind, handle, call, outcome, role.parameter, None)
-    made.context = _context(model, call)
-    made.device = None if made.context is None else made.context.device
+    for handle, generation in handles:
+        made = model.create(LibraryObject, role.kind, handle, call, outcome, role.parameter, None, generation)
+        made.context = _context(model, call)
+        made.device = None if made.context is None else made.context.device
 
 
 def _context(model: Model, call: Call) -> Context | None:

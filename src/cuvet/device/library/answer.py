@@ -70,17 +70,19 @@ def _carry_out(call: Call, thread: Thread) -> Steps[int]:
     status = next((allowed for allowed in prediction.statuses if allowed >= 0), 0)
     if status == 0 and any(not each.only_if_failed and not each.stands(call, 0) for each in prediction.violations):
         status = cuda_missing(call.entry_point)  # nothing shows that it succeeds, nor how it fails
-    outputs = dict(prediction.outputs)
+    outputs, arrays = dict(prediction.outputs), dict[int, tuple[tuple[int, int], ...]]()
     if status == 0:
-        outputs.update((yield from _make(call, thread)))
+        made = yield from _make(call, thread)
+        arrays = {at: tuple((handle, 0) for handle in handles) for at, handles in made.items()}
+        outputs.update({at: handles[0] for at, handles in made.items()})
         yield from _write(call, outputs)
-    model.observe(call, Outcome(status, outputs if status == 0 else {}))
+    model.observe(call, Outcome(status, outputs if status == 0 else {}, handed_out=arrays))
     _retire(call, thread)
     return status
 
 
-def _make(call: Call, thread: Thread) -> Steps[dict[int, int]]:
-    """The new objects that the call hands out, by parameter; of an array of them, the first."""
+def _make(call: Call, thread: Thread) -> Steps[dict[int, list[int]]]:
+    """The new objects that the call hands out, by parameter; of an array of them, all but the first are written."""
     made = {}
     for role in call.entry_point.roles:
         if role.verb is not Verb.CREATES or role.kind not in LIBRARY_OBJECTS or not call.arg(role.parameter):
@@ -90,7 +92,7 @@ def _make(call: Call, thread: Thread) -> Steps[dict[int, int]]:
         for number, handle in enumerate(handles[1:], 1):
             yield from write_word(call.arg(role.parameter) + 8 * number, handle)
         if handles:
-            made[call.entry_point.index[role.parameter]] = handles[0]
+            made[call.entry_point.index[role.parameter]] = handles
     return made
 
 
