@@ -58,6 +58,61 @@ def test_the_first_thread_may_end_before_the_process_does(cuvet, runtime_program
     assert (finding.name, frame.function, frame.line) == ("stream-use-after-destroy", "go_on", 21)
 
 
+NO_EVENT = """
+import ctypes
+runtime = ctypes.CDLL("libcudart.so.13")
+print(runtime.cudaEventSynchronize(ctypes.create_string_buffer(64)))
+"""
+
+
+def test_the_status_is_that_of_the_function_that_was_called(cuvet) -> None:
+    ran = cuvet.run(EMULATED, [sys.executable, "-c", NO_EVENT])
+    (finding,) = ran.report.findings
+    assert (ran.stdout, finding.api, finding.status) == ("400\n", "cudaEventSynchronize", 400)
+
+
+MEMORY = """
+from cuda.bindings import driver as cu
+
+def ok(answer):
+    error, *values = answer
+    assert not error, error
+    return values[0] if len(values) == 1 else values
+
+ok(cu.cuInit(0))
+ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+"""
+MAPPED = """
+properties = cu.CUmemAllocationProp()
+properties.type = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+properties.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+size = 2 << 20
+memory = ok(cu.cuMemAddressReserve(size, 0, 0, 0))
+ok(cu.cuMemMap(memory, size, 0, ok(cu.cuMemCreate(size, properties, 0)), 0))
+cu.cuMemsetD8(memory, 0, 16)
+"""
+VARIABLE = """
+module = ok(cu.cuModuleLoadData(b".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .global .u32 counter;\\n"))
+memory, _ = ok(cu.cuModuleGetGlobal(module, b"counter"))
+ok(cu.cuModuleUnload(module))
+cu.cuMemsetD8(memory, 0, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "rule", "help"),
+    [
+        (MAPPED, "memory-of-another-device", "cuMemSetAccess"),
+        (VARIABLE, "memory-use-after-context-destroy", "keep the module or library loaded"),
+    ],
+)
+def test_what_to_do_is_said_of_the_memory_that_it_is(cuvet, program: str, rule: str, help: str) -> None:
+    ran = cuvet.run(EMULATED, [sys.executable, "-c", MEMORY + program])
+    (finding,) = ran.report.findings
+    assert finding.name == rule
+    assert help in finding.help
+
+
 COMMUNICATORS = """
 import ctypes, sys
 nccl = ctypes.CDLL("libnccl.so.2")

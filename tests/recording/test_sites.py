@@ -61,7 +61,7 @@ def sites_of(program: Path, build_id: str = "") -> Sites:
     addresses = return_addresses(program)
     native = (addresses["_Z4leafPi"] + 0x10000, addresses["_ZN2ns5Owner7releaseEPi"] + 0x10000)
     tables = SideTables(
-        modules=[Module(0x10000, 0x20000, 0x10000, build_id, str(program))], stacks={1: Stack(native, ())}
+        modules=[Module(0x10000, 0x1000000, 0x10000, build_id, str(program))], stacks={1: Stack(native, ())}
     )
     return Sites(tables)
 

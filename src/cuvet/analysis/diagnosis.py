@@ -6,7 +6,8 @@ import msgspec
 
 from cuvet import catalog
 from cuvet.analysis.calls import RecordedCall, site_of
-from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.catalog import EntryPoint, Kind, Verb, api_of
+from cuvet.catalog.results import of_runtime
 from cuvet.catalog.roles import ENDS
 from cuvet.findings import EarlierCall, Finding, MemoryPlace, ObjectReport, Site
 from cuvet.model import Object
@@ -28,7 +29,7 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
     return msgspec.structs.replace(
         found,
         severity="note" if answer else found.severity,
-        status=call.outcome.status,
+        status=_status(call, site.api),
         kept=_kept(call, violation),
         signal=call.outcome.signal,
         refused=call.refused is not None,
@@ -36,6 +37,12 @@ def finding(call: RecordedCall, violation: Violation, *, answer: bool = False) -
         refused_then=None if call.refused == "returned" else call.refused,
         argument=_users_argument(call.entry_point, violation.argument, site.api),
     )
+
+
+def _status(call: RecordedCall, api: str) -> int | None:
+    """What the function returned that the program called."""
+    status = call.outcome.status
+    return of_runtime(status) if status and api_of(api) == "runtime" else status
 
 
 def _kept(call: RecordedCall, violation: Violation) -> Literal["asked", "refused"] | None:

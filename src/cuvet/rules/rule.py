@@ -169,6 +169,7 @@ class Rule(ABC):
         only_if_failed: bool = False,
         culprit: Call | None = None,
         cause: Call | None = None,
+        help: str = "",
         times: int = 1,
     ) -> Violation:
         """A violation of this rule. ``objects`` that are None are left out."""
@@ -185,6 +186,7 @@ class Rule(ABC):
             False,
             culprit,
             cause,
+            help=help,
             times=times,
         )
 
@@ -197,6 +199,7 @@ class Rule(ABC):
         because: tuple[str, ...] = (),
         outcomes: tuple[int, ...] = (INVALID_VALUE,),
         undefined: bool = False,
+        help: str = "",
     ) -> Violation:
         """The same that the driver is expected to refuse with one of ``outcomes``. It is reported only if the call fails."""
         return cls.broken(
@@ -207,6 +210,7 @@ class Rule(ABC):
             outcomes=outcomes,
             undefined=undefined,
             only_if_failed=True,
+            help=help,
         )
 
     @classmethod

@@ -11,6 +11,7 @@ import msgspec
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
+from cuvet.catalog.results import of_runtime
 from cuvet.device.defects import defect
 from cuvet.device.driver.answer import answer
 from cuvet.device.foreknown import request_of
@@ -31,8 +32,6 @@ def error(name: str) -> int:
 
 
 INVALID_VALUE = error("cudaErrorInvalidValue")
-INVALID_RESOURCE_HANDLE = error("cudaErrorInvalidResourceHandle")
-_CONTEXT_IS_DESTROYED = error("cudaErrorContextIsDestroyed")
 
 
 @cache
@@ -125,7 +124,7 @@ class RuntimeCall(msgspec.Struct, eq=False):
                 status = defect(error)
             link.end(outer, status)
         if status:
-            raise Refused(INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status)
+            raise Refused(of_runtime(status))
 
     def scratch(self, size: int = 8) -> Steps[int]:
         """Address of ``size`` bytes of the program's memory for the length of this call."""

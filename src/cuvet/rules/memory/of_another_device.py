@@ -6,6 +6,7 @@ from cuvet.rules.rule import CallRule, Violations
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
 """Variants of memory that no peer access opens."""
+_OF_MAPPING = "give the device access to the mapped range with cuMemSetAccess"
 
 
 class MemoryOfAnotherDevice(CallRule):
@@ -117,6 +118,7 @@ cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-
                 memory,
                 stream,
                 argument=access.argument,
+                help=_OF_MAPPING if memory.variant == "mapped" else "",
             )
 
 

@@ -1,11 +1,14 @@
 from collections.abc import Iterator
 
+from cuvet.catalog import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.occasions import beyond_ordinary_memory
 from cuvet.rules.rule import CRASH, CallRule, Violations
+
+_OF_VARIABLE = "keep the module or library loaded for as long as its variables are used"
 
 
 class MemoryUseAfterContextDestroy(CallRule):
@@ -135,6 +138,7 @@ void Compute(CUdevice device, int size) {
                 argument=argument,
                 because=chain(dead),
                 outcomes=_refused(call) if current is None or current.alive else (709,),
+                help=_OF_VARIABLE if dead.killed_by.kind in (Kind.MODULE, Kind.CULIBRARY) else "",
             )
 
 
