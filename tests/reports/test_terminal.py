@@ -471,6 +471,18 @@ def test_a_recording_whose_path_cannot_be_printed_is_quoted_for_the_shell(report
     assert said == os.fsencode(path)
 
 
+def test_frames_of_the_c_library_are_shown_only_without_others(report: Report) -> None:
+    library = Frame(
+        function="memmove", file="sysdeps/memmove.S", line=273, module="/usr/lib/x86_64-linux-gnu/libc.so.6"
+    )
+    own = Frame(function="fill", file="/fill.cpp", line=13, module="/fill")
+    stripped = Frame(function="fill+0x119b", module="/fill")
+    site = report.findings[0].site
+    for frame in (own, stripped):
+        assert terminal.located(msgspec.structs.replace(site, frames=(library, frame, library))) == [frame]
+    assert terminal.located(msgspec.structs.replace(site, frames=(library,))) == [library]
+
+
 def test_frames_of_python_packages_are_shown_only_without_frames_of_the_users(report: Report) -> None:
     own, package = (
         Frame(function="f", file=f"/{name}.py", line=1, module=module, language="python")
