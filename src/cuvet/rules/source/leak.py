@@ -84,6 +84,16 @@ void open(cudaStream_t *streams, std::vector<cudaEvent_t> &events) {
     cudaStreamCreate(&shared[0]);
 }
 
+## made in a loop over the elements [cuda]
+void work() {
+    Plan plans[4];
+    cudaEvent_t events[2];
+    for (Plan &each : plans) cudaStreamCreate(&each.stream);
+    for (int i = 0; i < 2; i++) cudaEventCreate(events + i);
+    for (int i = 0; i < 4; i++) cudaStreamDestroy(plans[i].stream);
+    for (cudaEvent_t each : events) cudaEventDestroy(each);
+}
+
 ## one member of each element, ended by an iterator [cuda]
 void work(int n) {
     std::vector<Plan> plans(n);
@@ -186,6 +196,13 @@ void sum(int n, int devices) {
         float *part = parts.at(i);
         add<<<1, 32>>>(part, part + 4);
     }
+}
+
+## made in a loop over the elements [cuda]
+void work(int n) {
+    std::vector<cudaStream_t> streams(n);
+    for (auto &each : streams) cudaStreamCreate(&each);  // warning: [source-leak]
+    for (auto each : streams) cudaStreamSynchronize(each);
 }
 
 ## one member of two [cuda]

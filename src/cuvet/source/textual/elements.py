@@ -15,6 +15,9 @@ from cuvet.source.textual.written import Body, Written
 
 _CAST = re.compile(r"^\((?:[\w:\s]|<[\w:\s,]*>)+\*+\)|^(?:reinterpret|static)_cast<[\w\s:*]+>")
 _ELEMENT = re.compile(r"&\(?([A-Za-z_]\w*)((?:\[[^\[\]]+\]|\.at\([^()]*\))+)((?:\.\w+)*)\)?")
+_WITH_NUMBER = re.compile(r"\(?([A-Za-z_]\w*)\+\w+\)?")
+_VARIABLE = re.compile(r"&\(?([A-Za-z_]\w*)((?:\.\w+)*)\)?")
+"""`&array[i].member`, `array + i`, and `&each.member` in a loop over the array."""
 _CONTAINER = re.compile(r"(?:std::)?(?:vector|array|deque)<.*>", re.S)
 _ON_HEAP = re.compile(r"\b(?:malloc|calloc)\s*\(|\bnew\b")
 _OF_ELEMENT = frozenset({"at", "front", "back"})
@@ -45,7 +48,7 @@ def never_ended(body: Body) -> Iterator[Finding]:
         return
     told: set[tuple[str, str]] = set()
     for call in body.calls:
-        target = _target(call)
+        target = _target(call, body)
         if target is None or target[:2] in told:
             continue
         told.add(target[:2])
@@ -62,7 +65,7 @@ def _finding(body: Body, call: Written, shown: str, kind: Kind) -> Finding:
     return body.finding(rule, call.node, message, api=call.name)
 
 
-def _target(call: Written) -> tuple[str, str, Kind] | None:
+def _target(call: Written, body: Body) -> tuple[str, str, Kind] | None:
     """The array, the member of its element, and the kind of the object that the call makes there."""
     found = meaning(call.name)
     if found is None or len(found.made) != 1:
@@ -73,8 +76,27 @@ def _target(call: Written) -> tuple[str, str, Kind] | None:
     text = "".join(text_of(call.arguments[at]).split())
     while match := _CAST.match(text):
         text = text[match.end() :]
-    element = _ELEMENT.fullmatch(text.removeprefix("(") if text.endswith("))") else text)
-    return (element[1], element[3], role.kind) if element else None
+    text = text.removeprefix("(") if text.endswith("))") else text
+    if element := _ELEMENT.fullmatch(text):
+        return element[1], element[3], role.kind
+    if element := _WITH_NUMBER.fullmatch(text):
+        return element[1], "", role.kind
+    variable = _VARIABLE.fullmatch(text)
+    array = _looped_over(variable[1], body) if variable else ""
+    return (array, variable[2], role.kind) if variable and array else None
+
+
+def _looped_over(name: str, body: Body) -> str:
+    """The variable with the array of which a loop makes the name an element; empty if it is no such name."""
+    for node, _ in body.identifiers(name):
+        loop = enclosing(node, "for_range_loop", "compound_statement")
+        if loop is not None and loop.type == "for_range_loop":
+            array = loop.child_by_field_name("right")
+            declarator = loop.child_by_field_name("declarator")
+            within = declarator is not None and declarator.start_byte <= node.start_byte < declarator.end_byte
+            if within and declarator is not None and declarator.type == "reference_declarator":
+                return text_of(array) if array is not None and array.type == "identifier" else ""
+    return ""
 
 
 def _mentions(name: str, body: Body) -> Iterator[tuple[Node, Node]]:
@@ -112,7 +134,7 @@ def _stays(node: Node, parent: Node, member: str, body: Body, depth: int = 0) ->
     if parent.type.endswith("declarator") or parent.type == "declaration":
         return parent.child_by_field_name("value") != node  # not `auto& other = array`
     if parent.type == "for_range_loop" and parent.child_by_field_name("right") == node:
-        return _variable_stays(parent.child_by_field_name("declarator"), member, body, depth)
+        return _variable_stays(parent.child_by_field_name("declarator"), member, body, depth, within=parent)
     element = node if depth else _element(node, parent)
     if element is None:
         return _is_only_looked_at(node, parent)
@@ -187,16 +209,24 @@ def _value_stays(value: Node, member: str, body: Body, depth: int) -> bool:
     return not name or not (address or takes_over(name) or _is_seen(name, body))
 
 
-def _variable_stays(declarator: Node | None, member: str, body: Body, depth: int) -> bool:
-    """Of a variable that holds an element from here on."""
+def _variable_stays(declarator: Node | None, member: str, body: Body, depth: int, within: Node | None = None) -> bool:
+    """Of a variable that holds an element from here on, ``within`` a loop or as long as the function runs."""
     while declarator is not None and declarator.type != "identifier":
         inner = declarator.child_by_field_name("declarator")
         declarator = inner if inner is not None else next(iter(declarator.named_children), None)
     name = text_of(declarator) if declarator is not None else ""
-    if not name or depth >= _DEEPEST or only_declaration(name, body) is None:
+    if not name or depth >= _DEEPEST:
         return False
-    found = ((node, parent) for node, parent in _mentions(name, body) if node != declarator)
+    whole = within or body.body
+    declared = [each for each in body.declarations(name) if _lies_in(each.node, whole)]
+    if len(declared) > 1 or (within is None and only_declaration(name, body) is None):
+        return False
+    found = ((node, parent) for node, parent in _mentions(name, body) if node != declarator and _lies_in(node, whole))
     return all(_stays(node, parent, member, body, depth + 1) for node, parent in found)
+
+
+def _lies_in(node: Node, whole: Node) -> bool:
+    return whole.start_byte <= node.start_byte < whole.end_byte
 
 
 def _is_seen(name: str, body: Body) -> bool:
