@@ -88,7 +88,7 @@ def _target(call: Written, body: Body) -> tuple[str, str, Kind] | None:
 
 def _looped_over(name: str, body: Body) -> str:
     """The variable with the array of which a loop makes the name an element; empty if it is no such name."""
-    for node, _ in body.identifiers(name):
+    for node, _ in body.identifiers(name) if name.encode() in body.bound else ():
         loop = enclosing(node, "for_range_loop", "compound_statement")
         if loop is not None and loop.type == "for_range_loop":
             array = loop.child_by_field_name("right")
