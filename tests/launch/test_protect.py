@@ -54,7 +54,7 @@ def test_a_program_can_end_at_the_call(cuvet, runtime_program, mode: str, code: 
     ran = cuvet.run((*DYING, f"--protect={mode}"), [runtime_program("teardown"), "use"])
     assert (ran.code, ran.stdout) == (code, "0 0 0 ")
     (finding,) = ran.report.findings
-    assert (finding.refused, finding.status) == (True, 709)
+    assert (finding.refused, finding.status) == (True, 400)
 
 
 def test_the_environment_asks_for_it_too(cuvet, runtime_program) -> None:
