@@ -77,11 +77,16 @@ class Meta(msgspec.Struct, kw_only=True):
         )
 
 
+def require_directory(directory: Path) -> None:
+    """CuvetError if it is none."""
+    if not directory.is_dir():
+        raise CuvetError(f"{directory}: {'not a directory' if directory.exists() else 'no such directory'}")
+
+
 def read_meta(directory: Path) -> Meta:
     """``meta.json``; an empty one if there are recordings without it. CuvetError if there is no recording."""
     path = directory / "meta.json"
-    if not directory.is_dir():
-        raise CuvetError(f"{directory}: {'not a directory' if directory.exists() else 'no such directory'}")
+    require_directory(directory)
     try:
         data = read_regular(path, MOST_META + 1, follow=False)
         if len(data) > MOST_META:

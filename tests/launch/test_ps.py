@@ -87,6 +87,12 @@ def test_a_process_that_waits_for_nothing_of_cuda_and_one_that_is_stopped(cuvet,
         )
 
 
+def test_there_is_no_such_directory(cuvet, tmp_path: Path) -> None:
+    done = cuvet("ps", tmp_path / "absent")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"cuvet: {tmp_path / 'absent'}: no such directory\n"
+
+
 def test_there_is_no_program(cuvet, tmp_path: Path) -> None:
     (tmp_path / "rec").mkdir()
     (tmp_path / "rec/meta.json").write_text("{}")

@@ -10,7 +10,7 @@ from cuvet.analysis.verdicts import recordings_below
 from cuvet.findings import Rank
 from cuvet.launch import trace
 from cuvet.launch.live import environment_of, tree_of
-from cuvet.meta import read_meta
+from cuvet.meta import read_meta, require_directory
 from cuvet.ranks import rank_in
 from cuvet.recording import Recording, RecordingError
 
@@ -51,6 +51,7 @@ def _all() -> list[Path]:
 
 def _named(word: str) -> list[Path]:
     if not word.isdecimal() or Path(word).is_dir():
+        require_directory(Path(word))
         return [file for directory in recordings_below(Path(word)) for file in _files(directory)]
     directory = _directory_of(int(word))
     found = _files(directory, f"{word}-*.cuvet") if directory is not None else []
