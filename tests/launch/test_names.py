@@ -106,3 +106,12 @@ def test_a_trace_that_is_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "rec").write_text("")
     with pytest.raises(CuvetError, match="rec is not a directory"):
         trace.make(tmp_path / "rec")
+
+
+def test_a_home_that_is_no_whole_path_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in ("", "state"):
+        monkeypatch.setenv("XDG_STATE_HOME", named)
+        assert trace.make(None).parent == tmp_path / ".local/state/cuvet"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert trace.make(None).parent == tmp_path / "state/cuvet"

@@ -41,8 +41,10 @@ def _unused(directory: Path) -> Path:
 
 
 def _home() -> Path:
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "cuvet"
+    state = os.environ.get(
+        "XDG_STATE_HOME", ""
+    )  # a relative path is invalid, and ignored (XDG Base Directory Specification)
+    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "cuvet"
 
 
 def newest() -> Path:
