@@ -58,6 +58,19 @@ void work(int n) {
     }
 }
 
+## elements of which one or the other is freed, and that a macro ends [cuda]
+void work(bool first) {
+    float *buffers[2];
+    cudaStream_t streams[2];
+    cudaMalloc(&buffers[0], 64);
+    cudaMalloc(&buffers[1], 64);
+    for (int i = 0; i < 2; i++) cudaStreamCreate(&streams[i]);
+    for (int i = 0; i < 2; i++) CALL(cudaStreamDestroy, streams[i]);
+    float *kept = first ? buffers[1] : buffers[0];
+    cudaFree(first ? buffers[0] : buffers[1]);
+    cudaFree(kept);
+}
+
 ## elements that others get to know [cuda]
 std::vector<float *> allocate(int n, Pool &pool) {
     std::vector<float *> buffers(n);

@@ -34,7 +34,7 @@ _PARTS = (
 )
 """What is made of an element, and names what it holds, or less."""
 _LOOKED_AT = (
-    "if_statement while_statement for_statement do_statement condition_clause conditional_expression unary_expression "
+    "if_statement while_statement for_statement do_statement condition_clause unary_expression "
     "expression_statement kernel_call_syntax sizeof_expression update_expression delete_expression"
 ).split()
 _FREES = frozenset({"free", "std::free"})
@@ -206,7 +206,7 @@ def _value_stays(value: Node, member: str, body: Body, depth: int) -> bool:
     found = meaning(name) if name else None
     if found is not None:
         return not found.ended
-    return not name or not (address or takes_over(name) or _is_seen(name, body))
+    return not name or not (address or takes_over(name) or _names_an_end(parent) or _is_seen(name, body))
 
 
 def _variable_stays(declarator: Node | None, member: str, body: Body, depth: int, within: Node | None = None) -> bool:
@@ -227,6 +227,12 @@ def _variable_stays(declarator: Node | None, member: str, body: Body, depth: int
 
 def _lies_in(node: Node, whole: Node) -> bool:
     return whole.start_byte <= node.start_byte < whole.end_byte
+
+
+def _names_an_end(arguments: Node) -> bool:
+    """Whether a function that ends objects is among the arguments: ``CALL(cudaFree, array[i])``."""
+    found = (meaning(text_of(each)) for each in arguments.named_children if each.type == "identifier")
+    return any(each is not None and each.ended for each in found)
 
 
 def _is_seen(name: str, body: Body) -> bool:
