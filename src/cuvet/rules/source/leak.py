@@ -211,7 +211,7 @@ void sum(int n, int devices) {
     }
 }
 
-## made in a loop over the elements [cuda]
+## made in a loop over the elements, and waited for [cuda]
 void work(int n) {
     std::vector<cudaStream_t> streams(n);
     for (auto &each : streams) cudaStreamCreate(&each);  // warning: [source-leak]
