@@ -71,6 +71,17 @@ void work(bool first) {
     cudaFree(kept);
 }
 
+## elements that are kept by a reference, and an array of somebody else [cuda]
+void fill(float *&out, Owner *owner, int n) {
+    static float *kept;
+    float *buffers[2];
+    for (int i = 0; i < 2; i++) cudaMalloc(&buffers[i], 64);
+    out = buffers[0];
+    kept = buffers[1];
+    cudaStream_t *streams = owner ? owner->streams : new cudaStream_t[n];
+    for (int i = 0; i < n; i++) cudaStreamCreate(&streams[i]);
+}
+
 ## elements that others get to know [cuda]
 std::vector<float *> allocate(int n, Pool &pool) {
     std::vector<float *> buffers(n);

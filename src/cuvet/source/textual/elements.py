@@ -11,7 +11,7 @@ from cuvet.source.calls import LOST, meaning
 from cuvet.source.ownership import takes_over
 from cuvet.source.syntax.parsing import Node, enclosing, field_text, storage, text_of
 from cuvet.source.textual.declared import only_declaration
-from cuvet.source.textual.written import Body, Written
+from cuvet.source.textual.written import Body, Declared, Written
 
 _CAST = re.compile(r"^\((?:[\w:\s]|<[\w:\s,]*>)+\*+\)|^(?:reinterpret|static)_cast<[\w\s:*]+>")
 _ELEMENT = re.compile(r"&\(?([A-Za-z_]\w*)((?:\[[^\[\]]+\]|\.at\([^()]*\))+)((?:\.\w+)*)\)?")
@@ -24,7 +24,6 @@ _OF_ELEMENT = frozenset({"at", "front", "back"})
 _OF_ARRAY = frozenset({"size", "empty", "resize", "reserve", "capacity", "length", "max_size"})
 """Methods of containers that return an element; and those that nothing becomes known through."""
 _NULL = frozenset({"0", "NULL", "nullptr", "{}"})
-_RESETS = frozenset({"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuCtxDestroy", "cuCtxDestroy_v2"})
 _PARTS = (
     "field_expression",
     "subscript_expression",
@@ -44,7 +43,7 @@ _DEEPEST = 3
 
 def never_ended(body: Body) -> Iterator[Finding]:
     """Of each array, the first call that makes an element, or a member of it, that is never ended."""
-    if any(call.name in _RESETS for call in body.calls):
+    if any(_ends_all(call.name) for call in body.calls):
         return
     told: set[tuple[str, str]] = set()
     for call in body.calls:
@@ -55,6 +54,12 @@ def never_ended(body: Body) -> Iterator[Finding]:
         name, member, kind = target
         if _is_array(name, call, body) and all(_stays(*each, member, body) for each in _mentions(name, body)):
             yield _finding(body, call, f"{name}[…]{member}", kind)
+
+
+def _ends_all(name: str) -> bool:
+    """Whether the function resets the device or ends a context, and with it what was made there."""
+    found = meaning(name)
+    return found is not None and (found.resets or any(role.kind is Kind.CONTEXT for _, role in found.ended))
 
 
 def _finding(body: Body, call: Written, shown: str, kind: Kind) -> Finding:
@@ -93,8 +98,9 @@ def _looped_over(name: str, body: Body) -> str:
         if loop is not None and loop.type == "for_range_loop":
             array = loop.child_by_field_name("right")
             declarator = loop.child_by_field_name("declarator")
-            within = declarator is not None and declarator.start_byte <= node.start_byte < declarator.end_byte
-            if within and declarator is not None and declarator.type == "reference_declarator":
+            if declarator is None or declarator.type != "reference_declarator":
+                continue
+            if _lies_in(node, declarator):
                 return text_of(array) if array is not None and array.type == "identifier" else ""
     return ""
 
@@ -107,24 +113,33 @@ def _mentions(name: str, body: Body) -> Iterator[tuple[Node, Node]]:
             yield node, node.parent
 
 
-def _is_array(name: str, call: Written, body: Body) -> bool:
-    """Whether the function declares the name once, in a block around the call, as an array of its own."""
+def _own(name: str, body: Body) -> Declared | None:
+    """The one declaration of a variable that ends with the function: no parameter, not static, and no other name for something else."""
     declared = only_declaration(name, body)
     declaration = enclosing(declared.node, "declaration", "parameter_declaration") if declared is not None else None
     if declared is None or declaration is None or declaration.type != "declaration" or storage(declaration):
-        return False
-    block = enclosing(declaration, "compound_statement")
-    if block is None or not body.body.start_byte <= block.start_byte <= call.start < block.end_byte:
-        return False
-    if declared.declarator == "reference_declarator":
+        return None
+    return None if declared.declarator == "reference_declarator" else declared
+
+
+def _is_array(name: str, call: Written, body: Body) -> bool:
+    """Whether the function declares the name in a block around the call, as an array of its own."""
+    declared = _own(name, body)
+    block = enclosing(declared.node, "compound_statement") if declared is not None else None
+    if declared is None or block is None or not _lies_in(block, body.body) or not _lies_in(call.node, block):
         return False
     if declared.declarator == "array_declarator" or _CONTAINER.fullmatch(declared.kind):
         return True
     made = enclosing(declared.node, "init_declarator", "declaration")
     if made is not None and made.type == "init_declarator":
-        return _ON_HEAP.search(field_text(made, "value")) is not None
-    set_later = rf"(?<![\w.>]){name}\s*=[^;=]*?(?:{_ON_HEAP.pattern})"
+        return _is_allocated(field_text(made, "value"))
+    set_later = rf"(?<![\w.>]){name}\s*=[^;=?]*?(?:{_ON_HEAP.pattern})"
     return re.search(set_later, body.code.decode("latin-1")) is not None
+
+
+def _is_allocated(value: str) -> bool:
+    """Whether the value is new memory of the host, whatever holds."""
+    return _ON_HEAP.search(value) is not None and "?" not in value
 
 
 def _stays(node: Node, parent: Node, member: str, body: Body, depth: int = 0) -> bool:
@@ -167,8 +182,7 @@ def _is_only_looked_at(node: Node, parent: Node) -> bool:
     while parent.type in _PARTS and parent.parent is not None:
         node, parent = parent, parent.parent
     if parent.type == "assignment_expression":  # of memory that is allocated: `array = new cudaStream_t[n]`
-        value = field_text(parent, "right")
-        return parent.child_by_field_name("left") == node and _ON_HEAP.search(value) is not None
+        return parent.child_by_field_name("left") == node and _is_allocated(field_text(parent, "right"))
     name = _called(parent)
     return name is not None and (name in _FREES or meaning(name) is not None)
 
@@ -197,7 +211,8 @@ def _value_stays(value: Node, member: str, body: Body, depth: int) -> bool:
         left, right = parent.child_by_field_name("left"), field_text(parent, "right")
         if left == value:
             return right in _NULL
-        return left is not None and left.type == "identifier" and _variable_stays(left, member, body, depth)
+        own = left is not None and left.type == "identifier" and _own(text_of(left), body) is not None
+        return own and _variable_stays(left, member, body, depth)
     if parent.type == "init_declarator":
         return _variable_stays(parent.child_by_field_name("declarator"), member, body, depth)
     name = _called(parent)
