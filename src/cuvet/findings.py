@@ -6,6 +6,7 @@ generated from these types (``make generate``) into ``reports/report.schema.json
 
 from __future__ import annotations
 
+import os
 from typing import Literal, get_args
 
 import msgspec
@@ -15,6 +16,11 @@ SCHEMA = "cuvet-report/1"
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The worst first."""
+
+
+def is_c_library(module: str | None) -> bool:
+    """Whether the file is glibc's, which calls main, functions of threads and what others give it, and never CUDA."""
+    return os.path.basename(module or "").startswith(("libc.so", "libc-2."))
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +35,10 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """The first column after what is meant, on the same line."""
     module: str | None = None
     language: Literal["c++", "python", "cuda", "c#"] = "c++"
+
+    @property
+    def of_c_library(self) -> bool:
+        return is_c_library(self.module)
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True):

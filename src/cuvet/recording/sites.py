@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint
-from cuvet.findings import Frame
+from cuvet.findings import Frame, is_c_library
 from cuvet.printable import valid
 from cuvet.recording import layout
 from cuvet.recording.generated_code import GeneratedCode
@@ -134,7 +134,7 @@ class Sites:
         return self._libraries[stack]
 
     def _is_called_by_library(self, found: Stack) -> bool:
-        modules = (frame.module for frame in self._outside(found) if not _of_c_library(frame))
+        modules = (frame.module for frame in self._outside(found) if not is_c_library(frame.module))
         module = next((module for module in modules if _package(module) not in _BINDINGS), None)
         if module is not None:
             return bool(module) and module != self._executable
@@ -266,7 +266,7 @@ def _runtime_api(name: str) -> str | None:
 def _internal(frame: NativeFrame, name: str) -> bool:
     """The runtime's own code, and the C library that it comes through (pthread_once)."""
     module = os.path.basename(frame.module)
-    runtime = module.startswith(("libcuda.so", "libcudart.so", "libc.so", "libpthread"))
+    runtime = module.startswith(("libcuda.so", "libcudart.so", "libpthread")) or is_c_library(module)
     template = frame.function.startswith("cuda") and os.path.basename(frame.file or "") in _HEADERS
     return runtime or template or frame.symbol == STUB or name.startswith(_RUNTIME_INTERNAL)
 
@@ -288,14 +288,9 @@ def _with_names(frames: Iterable[NativeFrame]) -> Iterator[NativeFrame]:
 def _without_start(frames: list[NativeFrame]) -> list[NativeFrame]:
     """Without what the C library does before main or a thread's function."""
     end = len(frames)
-    while end and (frames[end - 1].symbol == "_start" or _of_c_library(frames[end - 1])):
+    while end and (frames[end - 1].symbol == "_start" or is_c_library(frames[end - 1].module)):
         end -= 1
     return frames[:end]
-
-
-def _of_c_library(frame: NativeFrame) -> bool:
-    """It calls main, functions of threads and what others give it, and never CUDA."""
-    return os.path.basename(frame.module).startswith("libc.so")
 
 
 def _shown(frame: NativeFrame) -> Frame:

@@ -5,7 +5,6 @@ advised (help).
 """
 
 import io
-import os
 import re
 import textwrap
 from collections import Counter
@@ -34,7 +33,6 @@ PLAIN_WIDTH = 110
 search in a log finds them whole."""
 _MOST_CALLERS = 3
 _MOST_CONSEQUENCES = 3
-_C_LIBRARY = ("libc.so.", "libc-2.")
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
 INJECTED = "inject"
 """In place of a rule's code: what injected faults showed."""
@@ -229,15 +227,10 @@ def located(site: Site) -> list[Frame]:
     are shown too, and what calls C# is not: it is a runtime."""
     managed = next((index for index, f in enumerate(site.frames) if f.language == "c#"), len(site.frames))
     frames = [f for index, f in enumerate(site.frames) if index < managed or f.language in ("c#", "python")]
-    frames = [f for f in frames if not _of_c_library(f)] or frames
+    frames = [f for f in frames if not f.of_c_library] or frames  # it may have lines, too
     shown = [f for f in frames if (f.file and f.line) or f.language == "c#"]
     sourced = list(dropwhile(lambda f: not f.file, shown))
     return [f for f in sourced if not _of_library(f)] or sourced or shown or frames
-
-
-def _of_c_library(frame: Frame) -> bool:
-    """Where its debug information is installed, it has lines as the user's code has."""
-    return os.path.basename(frame.module or "").startswith(_C_LIBRARY)
 
 
 def _of_library(frame: Frame) -> bool:
