@@ -15,6 +15,7 @@ __attribute__((destructor)) static void shut_down(void) { if (getenv("LINGER")) 
 int cuInit(unsigned flags) {
   if (getenv("LOUD")) puts("hello");
   if (getenv("DIE")) abort();
+  if (getenv("HANG")) pause();
   return getenv("STATUS") ? atoi(getenv("STATUS")) : 0; }
 int cuDriverGetVersion(int *version) { *version = 13000; return 0; }
 int cuDeviceGetCount(int *count) { *count = 2; return 0; }

@@ -85,7 +85,7 @@ def test_a_libcuda_that_kills_its_process_does_not_kill_this_one(libraries: Path
 
 def test_a_libcuda_that_does_not_answer_is_given_up(libraries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "_TIMEOUT_S", 0.001)
-    assert read(libraries).cuda.error == "libcuda.so.1 did not answer within 0.001 s"
+    assert read(libraries, HANG="1").cuda.error == "libcuda.so.1 did not answer within 0.001 s"
 
 
 def test_a_libcuda_that_does_not_let_its_process_end_has_answered(libraries: Path) -> None:
