@@ -2,7 +2,7 @@
 
 namespace cuvet {
 
-Table<Object> objects;
+Objects objects;
 Hot hot;
 
 namespace {

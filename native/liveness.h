@@ -53,7 +53,8 @@ inline bool is_builtin_stream(uint64_t stream) { return stream <= PER_THREAD_STR
 
 inline uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
 
-extern Table<Object> objects;
+using Objects = Table<Object, 10>;  // room for 8,192: a framework has thousands of events and functions
+extern Objects objects;
 
 // Null: never seen.
 inline Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kind, handle)); }

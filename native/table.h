@@ -14,7 +14,8 @@
 
 namespace cuvet {
 
-template <class Value>
+// `FIRST_BITS`: of the number of buckets in the first level. Keys that it holds are found fastest.
+template <class Value, int FIRST_BITS = 7>  // 128 buckets, on few pages
 class Table {
   public:
     // Null if the key is absent. The key 0 does not exist.
@@ -35,12 +36,11 @@ class Table {
             if (!level && !(level = add_level(i))) return nullptr;
             Bucket& bucket = level[place(key, i)];
             for (int n = 0; n < WIDTH; n++) {
-                uint64_t found = 0;
                 const int at = (first(key) + n) % WIDTH;
                 std::atomic<uint64_t>& slot = bucket.keys[at];
-                if (slot.load(std::memory_order_acquire) == key || slot.compare_exchange_strong(found, key) ||
-                    found == key)
-                    return &bucket.values[at];
+                uint64_t found = slot.load(std::memory_order_acquire);
+                const bool added = !found && slot.compare_exchange_strong(found, key);
+                if (added || found == key) return &bucket.values[at];
             }
         }
         return nullptr;
@@ -56,13 +56,13 @@ class Table {
   private:
     static constexpr int LEVELS = 7;
     static constexpr int WIDTH = 8;
-    static constexpr int FIRST_BITS = 7;  // 128 buckets, on few pages; then eight times as many each
 
     struct alignas(64) Bucket {
         std::atomic<uint64_t> keys[WIDTH];
         Value values[WIDTH];
     };
 
+    // Each level has eight times as many buckets as the one before.
     static constexpr int bits(int level) { return FIRST_BITS + 3 * level; }
     static constexpr uint64_t bytes(int level) { return sizeof(Bucket) << bits(level); }
     static uint64_t hash(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
@@ -70,25 +70,33 @@ class Table {
     // Where the key's walk through a bucket begins, so that most keys stand at the first place that is looked at.
     static int first(uint64_t key) { return static_cast<int>(hash(key) >> 32) & (WIDTH - 1); }
 
-    // Of keys that are there, one bit each of its hash. Most keys that are not there are known by it, of which each
-    // level would have to be asked otherwise: addresses that are no memory of the device, kernels asked for as
-    // functions.
+    // Of keys that are there, one bit each of its hash. Most keys that are not there are known by it where the first
+    // level is full, of which each further level would have to be asked otherwise: addresses that are no memory of the
+    // device, kernels asked for as functions.
     static constexpr int SEEN_WORDS = 1 << 9;
     static uint64_t seen_at(uint64_t key) { return hash(key) >> 55; }
     static uint64_t seen_bit(uint64_t key) { return uint64_t{1} << (hash(key) >> 49 & 63); }
 
+    // The place of the key in a bucket, or the first free one; WIDTH: others have all.
+    static int walk(const Bucket& bucket, uint64_t key, uint64_t* found) {
+        for (int n = 0; n < WIDTH; n++) {
+            const int at = (first(key) + n) % WIDTH;
+            *found = bucket.keys[at].load(std::memory_order_acquire);
+            if (*found == key || !*found) return at;
+        }
+        return WIDTH;
+    }
+
     __attribute__((noinline, hot)) Value* find_further(uint64_t key) const {
-        if (!(seen_[seen_at(key)].load(std::memory_order_relaxed) & seen_bit(key))) return nullptr;
         for (int i = 0; i < LEVELS; i++) {
             Bucket* level = levels_[i].load(std::memory_order_acquire);
             if (!level) return nullptr;
             Bucket& bucket = level[place(key, i)];
-            for (int n = 0; n < WIDTH; n++) {
-                const int at = (first(key) + n) % WIDTH;
-                const uint64_t found = bucket.keys[at].load(std::memory_order_acquire);
-                if (found == key) return &bucket.values[at];
-                if (!found) return nullptr;
-            }
+            uint64_t found;
+            const int at = walk(bucket, key, &found);
+            if (at < WIDTH) return found ? &bucket.values[at] : nullptr;
+            const bool may_be_there = seen_[seen_at(key)].load(std::memory_order_relaxed) & seen_bit(key);
+            if (i == 0 && !may_be_there) return nullptr;
         }
         return nullptr;
     }
