@@ -10,7 +10,7 @@ from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.rule import Rule
 from cuvet.source.calls import LAST_ERROR, symbols
 from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
-from cuvet.source.languages.cpp_text import is_launch
+from cuvet.source.languages.cpp_text import function_declarator, is_launch
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.corrections import NEVER
 from cuvet.source.syntax.hip import launches_with_hip
@@ -272,13 +272,19 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
         body = node.child_by_field_name("body")
         if body is None or not mentions_cuda(source.text, body.start_byte, body.end_byte):
             continue
-        if runs_on_device(node, body, source):
+        if runs_on_device(node, body, source) or not _is_function(node):
             continue
         owner, name = name_of(definition)
         found = Body(source, node, body, owner, name)
         names = called_names(source.text, body.start_byte, body.end_byte)
         found.calls = list(called(found, ((name, offset) for name, offset in names if name in symbols())))
         yield found
+
+
+def _is_function(node: Node) -> bool:
+    """Whether the definition has brackets for parameters; a class behind a macro that is not known reads as one without."""
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and function_declarator(declarator).type.endswith("function_declarator")
 
 
 def called(body: Body, names: Iterable[tuple[str, int]]) -> Iterator[Written]:

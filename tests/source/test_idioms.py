@@ -1,0 +1,94 @@
+"""What C++ is written with beyond its grammar hides nothing: in each idiom a leak is found, and none where the object ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuvet.source import check_project, check_source
+
+LEAK = "cudaStream_t s; CHECK(cudaStreamCreate(&s)); work(s);"
+FUNCTIONS = {
+    "nothing special": "int f(int n) { @ return n; }",
+    "a macro before the type": "FOO_API cudaError_t f(int n) { @ return cudaSuccess; }",
+    "a macro before a template's type": "template <typename T> FOO_HOST std::vector<T> f(T n) { @ return {}; }",
+    'a macro behind extern "C"': 'extern "C" FOO_API int *f(int n) { @ return 0; }',
+    "a macro and an attribute": "FOO_FUNCTION __forceinline__ cudaError_t f(int n) { @ return cudaSuccess; }",
+    "a macro behind the type": "int FOO_CALL f(int n) { @ return n; }",
+    "a macro behind the parameters": "int f(int n) FOO_NOEXCEPT { @ return n; }",
+    "macros around a namespace": "FOO_NAMESPACE_BEGIN\nint f(int n) { @ return n; }\nFOO_NAMESPACE_END",
+    "macros around a namespace, behind a directive": "#include <x.h>\n__BEGIN_NAMESPACE\n\nint f(int n) { @ return n; }\n__END_NAMESPACE",
+    "a test with a title": 'TEST_CASE("does what it should", "[gpu]") { @ }',
+    "a section of a test": 'TEST_CASE("x") { SECTION("with a (bracket)") { @ } }',
+    "a test with names": "TYPED_TEST(Suite, name)\n{\n@\n}",
+    "a macro that is a statement": "int f(int n) { g();\n  FOO_TRACE\n  @ return n; }",
+    "a macro without a semicolon": 'int f(int n) { @\n  FOO_TRACE("x")\n  return n; }',
+    "a loop of a macro": "int f(int n) { FOR_EACH(i, n) { work(i); } @ return n; }",
+    "a macro that is given statements": "int f(int n) {\n  SWITCH(x, T, constexpr int N = 4; k<T, N><<<1, 1>>>(n););\n  @ return n; }",
+    "a macro that is given a block": "int f(int n) {\n  @\n  SWITCH(x, T, {\n    OTHER(y, U, { g<T, U>(n); });\n  });\n  return n; }",
+    "a macro that is given a condition": "int f(int n) {\n  @\n  SWITCH(x, T,\n    if (n) { g<T>(n); } else { h<T>(n); });\n  return n; }",
+    "a macro that is given a type": "int f(int n) {\n  @\n  MALLOC(p, unsigned int, n);\n  MALLOC(q, T *, n);\n  return n; }",
+    "a macro that is given a return": "int f(int n) {\n  @\n  CHECK_OR(g(n), return false);\n  return n; }",
+    "a macro with a stream behind it": 'int f(int n) { @ LOG(INFO) << "message " << n; return n; }',
+    "#if 0 with a text that is no code": "int f(int n) {\n#if 0\n  it is ( not {\n#endif\n@ return n; }",
+    "#ifdef among arguments": "int f(int n) {\n@ g(n,\n#ifdef X\n  1,\n#endif\n  2);\n return n; }",
+    "#ifdef around else": "int f(int n) {\n@ if (n) { g(); }\n#ifdef X\n else { h(); }\n#endif\n return n; }",
+    "a new pointer in a list": "int f(int n) { auto p = std::shared_ptr<void *>(new void *, [](void **q) { g(*q); }); @ return n; }",
+    "an element in offsetof": "int f(int n) { size_t bytes = offsetof(T, list[n]); @ return n; }",
+    "an object of a dependent type": "template <typename K> int f(int n) { dim3 c(size<0>(typename K::Shape{}), 1, 1); @ return n; }",
+    "a kernel's name from a macro": "int f(int n) { KERNEL(k)<<<n, 1>>>(n); @ return n; }",
+}
+MEMBERS = (
+    "\npublic:\n  Name() { CHECK(cudaStreamCreate(&stream_)); }\n  ~Name() { @ }\nprivate:\n  cudaStream_t stream_;\n"
+)
+CLASSES = {
+    "nothing special": "class Name {@};",
+    "a macro before the name": "class FOO_API Name {@};",
+    "a macro before the name, and bases": "struct FOO_EXPORT Name final : Base<T>, private Other {@};",
+    "a macro in small letters": "class foo_export Name : public Base {@};",
+    "a macro with arguments": "class FOO_API(x) FOO_ALIGN(16) Name {@};",
+    "an attribute and a macro": "class [[deprecated]] FOO_API Name {@};",
+    "a macro before the class": "FOO_EXPORT struct Name : Base {@};",
+    "a template behind a macro": "FOO_EXPORT template <class T>\nclass Name : public Base<T> {@};",
+    "a macro in a template": "template <class T> class FOO_API Name : public Base<T> {@};",
+    "macros around a namespace": "FOO_BEGIN  // of the library\nclass Name {@};\nFOO_END",
+    "Qt": "class Name : public QObject {\n  Q_OBJECT\npublic slots:\n  void x();\nsignals:\n  void y();\n@};",
+    "a macro against copies": "class Name {\n  DISALLOW_COPY_AND_ASSIGN(Name)\n@};",
+    "properties": "class Name {\n  PROPERTY(int, x)\n  PROPERTY(int, y)\n@};",
+    "macros behind functions": "class Name : Base {\n  void x() FOO_OVERRIDE;\n  void y() override FOO_FINAL {}\n@};",
+    "locks": "class Name {\n  int x_ GUARDED_BY(mutex_) = 0;\n  void g() REQUIRES(mutex_);\n@};",
+    "a macro before a variable's type": "class Name {\n  static FOO_CONSTEXPR int N = 4;\n@};",
+}
+
+
+def found(text: str) -> set[str]:
+    file = check_source(Path("example.cu"), f"#include <cuda_runtime.h>\n{text}\n".encode())
+    assert file.not_checked == ()
+    findings = (*file.findings, *check_project([file]))
+    return {finding.name for finding in findings if finding.severity != "note"}
+
+
+@pytest.mark.parametrize("idiom", FUNCTIONS)
+def test_a_leak_of_a_function(idiom: str) -> None:
+    assert found(FUNCTIONS[idiom].replace("@", LEAK)) == {"source-leak"}
+    assert found(FUNCTIONS[idiom].replace("@", f"{LEAK} CHECK(cudaStreamDestroy(s));")) == set()
+
+
+@pytest.mark.parametrize("idiom", CLASSES)
+def test_a_leak_of_a_class(idiom: str) -> None:
+    text = CLASSES[idiom].replace("@", MEMBERS)
+    assert found(text.replace("@", "")) == {"source-member-leak"}
+    assert found(text.replace("@", "CHECK(cudaStreamDestroy(stream_));")) == set()
+
+
+def test_a_class_that_cannot_be_read_is_no_function_of_the_host() -> None:
+    """Its functions may be those of the device."""
+    text = """class odd_word Name {
+public:
+  Name() { CHECK(cudaMalloc(&numbers_, 4)); }
+  __device__ int first() const { return numbers_[0]; }
+  int *numbers_;
+};"""
+    file = check_source(Path("example.cu"), text.encode())
+    assert [finding for finding in file.findings if finding.severity == "error"] == []
