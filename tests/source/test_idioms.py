@@ -38,6 +38,12 @@ FUNCTIONS = {
     "an element in offsetof": "int f(int n) { size_t bytes = offsetof(T, list[n]); @ return n; }",
     "an object of a dependent type": "template <typename K> int f(int n) { dim3 c(size<0>(typename K::Shape{}), 1, 1); @ return n; }",
     "a kernel's name from a macro": "int f(int n) { KERNEL(k)<<<n, 1>>>(n); @ return n; }",
+    "a lambda": "void f(int n) { auto l = [&]() { @ }; l(); }",
+    "a lambda that is an argument": "void f(int n) { run([=](int i) -> int { @ return i; }); }",
+    "a lambda for a macro": 'void f(int n) { DISPATCH(x.type(), "f", ([&] { @ })); }',
+    "a lambda of a module": 'PYBIND11_MODULE(name, m) { m.def("f", [](int n) { @ return n; }); }',
+    "a lambda outside of functions": "static auto f = [](int n) mutable { @ return n; };",
+    "a lambda in a lambda": "void f(int n) { run([=] { run([=] { @ }); }); }",
 }
 MEMBERS = (
     "\npublic:\n  Name() { CHECK(cudaStreamCreate(&stream_)); }\n  ~Name() { @ }\nprivate:\n  cudaStream_t stream_;\n"

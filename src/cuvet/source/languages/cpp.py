@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import HANDLE, adds_nothing, declared, function_declarator, qualified
 from cuvet.source.languages.interest import WORD
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Node, Source, not_parsed, storage, text_of
+from cuvet.source.syntax.parsing import Node, Source, enclosing, not_parsed, storage, text_of
 
 __all__ = ["HANDLE", "definitions", "lower", "mentions_cuda"]
 
@@ -31,11 +31,16 @@ _CONTAINERS = frozenset(
 )
 _NOT_DATA = frozenset({"compound_statement", "alias_declaration", "static_assert_declaration", "using_declaration"})
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
+LAMBDA = "lambda_expression"
+_LAMBDA = re.compile(rb"\[[\w\s&=,.*]{0,200}\]\s{0,80}(?=[({<]|mutable\b|__)")
+"""What may begin a lambda."""
+_NAME_OF_LAMBDA = "<lambda>"
 
 
 @dataclass
 class Definition:
-    """A function's node and where it stands. ``owner``: name of its class; ``name`` is empty where the declarator tells it."""
+    """A function's node, or that of a lambda, and where it stands. ``owner``: name of its class; ``name`` is empty where the declarator
+    tells it."""
 
     node: Node
     owner: str = ""
@@ -72,7 +77,7 @@ class Found:
 
 
 def definitions(root: Node, text: bytes) -> Found:
-    """All functions and classes that a file defines, without those inside functions."""
+    """All functions and classes that a file defines, without those inside functions; and lambdas, which are functions of no class."""
     found = Found()
     waiting: list[tuple[Node, str]] = [(root, "")]
     while waiting:
@@ -95,8 +100,24 @@ def definitions(root: Node, text: bytes) -> Found:
                     _class(specifier, found, waiting, declared(alias)[0] if alias is not None else "")
                 elif kind == "declaration" and node.type not in ("template_declaration", "ERROR"):
                     found.variables.append(child)
+    found.functions += _lambdas(root, text)
     found.functions.sort(key=lambda definition: definition.node.start_byte)
     return found
+
+
+def _lambdas(root: Node, text: bytes) -> Iterator[Definition]:
+    """Those of functions of the host that were parsed and have to do with CUDA."""
+    for match in _LAMBDA.finditer(text):
+        node = enclosing(root.descendant_for_byte_range(match.start(), match.start() + 1), LAMBDA, "compound_statement")
+        if node is None or node.type != LAMBDA or node.start_byte != match.start() or node.has_error:
+            continue
+        around = enclosing(node, "function_definition")
+        body = around.child_by_field_name("body") if around is not None else None
+        of_device = (
+            around is not None and body is not None and b"__global__" in text[around.start_byte : body.start_byte]
+        )
+        if not of_device and mentions_cuda(text, node.start_byte, node.end_byte):
+            yield Definition(node, name=_NAME_OF_LAMBDA)
 
 
 def _compiled(node: Node) -> list[Node]:
@@ -188,7 +209,7 @@ def lower(
     """See ``cuvet.source.languages.Language``."""
     node = definition.node
     body = node.child_by_field_name("body")
-    declarator = node.child_by_field_name("declarator")
+    declarator = node.child_by_field_name("declarator") or (node if node.type == LAMBDA else None)
     if (
         body is None
         or declarator is None
@@ -201,7 +222,7 @@ def lower(
         return None
     if runs_on_device(node, body, source):
         return None
-    lowering = Lowering(source, node, definition.owner, declarator, body, wrappers, members)
+    lowering = Lowering(source, node, definition.owner, definition.name, declarator, body, wrappers, members)
     return lowering.function() if lowering.concerned or members else None
 
 
@@ -214,7 +235,7 @@ def runs_on_device(node: Node, body: Node, source: Source) -> bool:
 def name_of(definition: Definition) -> tuple[str, str]:
     """Class and name of a function."""
     declarator = definition.node.child_by_field_name("declarator")
-    if declarator is None:
+    if definition.name or declarator is None:
         return definition.owner, definition.name
     name, owner = qualified(function_declarator(declarator), definition.owner)
     return owner, name

@@ -35,7 +35,9 @@ class Lowering(Conditions):
         self.statement(self.body)
         name, owner = qualified(self.function_declarator, self.owner)
         static = b"static" in self.text[node.start_byte : self.body.start_byte].split()
-        return self.finished(name, owner, self.body.end_byte, node.has_error and self._is_broken(node), static)
+        return self.finished(
+            self.name or name, owner, self.body.end_byte, node.has_error and self._is_broken(node), static
+        )
 
     def _is_broken(self, node: Node) -> bool:
         """Whether text that could not be parsed matters: words of interest or braces in it, or something else missing than ``;``."""

@@ -33,11 +33,14 @@ class Expressions(Flow):
         source: Source,
         node: Node,
         owner: str,
+        name: str,
         declarator: Node,
         body: Node,
         wrappers: frozenset[bytes],
         members: frozenset[bytes],
     ) -> None:
+        """``name`` is empty where the declarator tells it."""
+        self.name = name
         self.function_declarator = function_declarator(declarator)
         self.parameters = tuple(parameters(self.function_declarator))
         self.concerned, interest = interest_in(source, node, body, self.parameters, wrappers, members)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.rule import Rule
 from cuvet.source.calls import LAST_ERROR, symbols
-from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
+from cuvet.source.languages.cpp import LAMBDA, Definition, mentions_cuda, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import function_declarator, is_launch
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.corrections import NEVER
@@ -270,7 +270,7 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
     for definition in definitions:
         node = definition.node
         body = node.child_by_field_name("body")
-        if body is None or not mentions_cuda(source.text, body.start_byte, body.end_byte):
+        if body is None or node.type == LAMBDA or not mentions_cuda(source.text, body.start_byte, body.end_byte):
             continue
         if runs_on_device(node, body, source) or not _is_function(node):
             continue
