@@ -562,3 +562,12 @@ class Timer:
 @pytest.mark.parametrize("text", [b"def f(): r.cudaFree(" + b"(" * 3000, b"r.cudaFree(\xff\xfe)\n"])
 def test_broken_text_is_no_crash(text: bytes) -> None:
     check_source(Path("broken.py"), b"import cuda.bindings.runtime as r\n" + text)
+
+
+def test_a_byte_order_mark_hides_no_import() -> None:
+    text = """\ufefffrom cuda.bindings import runtime
+def f():
+    error, stream = runtime.cudaStreamCreate()
+    work(stream)
+"""
+    assert [finding.name for finding in check_source(Path("f.py"), text.encode()).findings] == ["source-leak"]

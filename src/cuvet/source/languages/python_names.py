@@ -43,7 +43,8 @@ _PYCUDA = {
 """PyCUDA's functions that are one function of the driver each: its name, and which of its parameters the arguments are."""
 
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
+    rb"^(?:\xef\xbb\xbf)?[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n#;]+)|import[ \t]+([^\n#;]+))",
+    re.MULTILINE,
 )
 _BOUND = re.compile(rb"^[ \t]*(\w+)[ \t]+=(?!=)[ \t]*(?!None\b)\S", re.MULTILINE)
 
