@@ -98,3 +98,54 @@ public:
 };"""
     file = check_source(Path("example.cu"), text.encode())
     assert [finding for finding in file.findings if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "void f() { EXPECT_ANY_THROW({ cudaStream_t s; CHECK(cudaStreamCreate(&s)); fails(s); }); }",
+        "void f() { cudaStream_t s; CHECK(cudaStreamCreate(&s)); CHECK_THROWS_AS(close(s), std::exception); CHECK(cudaStreamDestroy(s)); }",
+    ],
+)
+def test_what_must_throw_need_not_have_happened(program: str) -> None:
+    assert found(program) == set()
+
+
+FAILURE = """void f() {
+    cudaStream_t s;
+    CHECK(cudaStreamCreate(&s));
+    if (cudaStreamSynchronize(s) != cudaSuccess) {
+        cudaStreamDestroy(s);
+        @("it failed");
+    }
+    CHECK(cudaStreamDestroy(s));
+}"""
+
+
+@pytest.mark.parametrize(
+    "name", ["exit", "mexErrMsgTxt", "throw_error", "our::fatal", "Abort", "FATAL_ERROR", "die_with_message"]
+)
+def test_a_function_that_sounds_as_if_it_never_returned(name: str) -> None:
+    assert found(FAILURE.replace("@", name)) == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["log_error", "throw_if_failed", "exit_on_error", "print", "CHECK_AND_EXIT", "TRY_NO_THROW", "NO_THROW"]
+)
+def test_a_function_that_returns(name: str) -> None:
+    assert found(FAILURE.replace("@", name)) == {"stream-destroy-twice"}
+
+
+def test_a_member_of_what_a_member_points_to_is_another() -> None:
+    text = """class Name {
+public:
+    Name() { CHECK(cudaMallocHost(&described_, 64)); CHECK(cudaMalloc(&numbers_, 4)); }
+    ~Name() { CHECK(cudaFree(numbers_)); CHECK(cudaFreeHost(described_)); }
+    void describe() { described_->numbers = numbers_; }
+private:
+    Description *described_;
+    float *numbers_;
+};"""
+    assert found(text) == set()
+    assert found(f"struct Description {{ float *numbers; }};\n{text}") == set()
+    assert found(text.replace("described_->numbers =", "described_ =")) >= {"source-member-aliased"}

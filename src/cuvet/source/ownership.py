@@ -55,6 +55,23 @@ _ARITHMETIC = re.compile(
     r"^(?:const\s+)?(?:static\s+)?(?:unsigned\s*|signed\s*)?(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|void|auto_|\w*[Ss]tatus\w*|"
     r"\w*[Ee]rror\w*|\w*[Rr]esult\w*|CUresult|half|__half|clock_t|time_t)(?:\s+\w+)*$"
 )
+_NEVER_RETURN = frozenset(
+    """
+    exit abort _exit _Exit quick_exit terminate __builtin_unreachable __builtin_trap longjmp siglongjmp rethrow_exception pthread_exit
+    MPI_Abort mexErrMsgTxt mexErrMsgIdAndTxt
+    """.split()
+)
+_LEAVES = re.compile(
+    r"(?i)(?!(?:no|try|check|test|expect|assert|may|can)_)(?:[a-z0-9]+_)?"
+    r"(?:die|fatal|panic|exit|abort|throw|raise|fatal_?error)(?:_(?:with|error|exception|msg|message))*"
+)
+
+
+@lru_cache(maxsize=4096)
+def never_returns(name: str) -> bool:
+    """Whether a function of that name ends the process or throws, or sounds so: what is behind its call is not certain to happen."""
+    last = name.rpartition("::")[2]
+    return last in _NEVER_RETURN or _LEAVES.fullmatch(last) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from cuvet.source.calls import spellings
 from cuvet.source.languages.cpp_scopes import hidden
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
+from cuvet.source.ownership import never_returns
 from cuvet.source.program import Parameter
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing
 
@@ -33,7 +34,7 @@ _SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*cu\w{1,80}
 """A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
 _STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*cu(?:da)?[A-Z]\w{0,80}\s*\(")
 """A variable is set to what a call of CUDA gives."""
-_LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue", b"exit", b"abort", b"_Exit", b"quick_exit"})
+_LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue"})
 _NOT_NAMES = frozenset(
     b"void const sizeof float double int char unsigned long short size_t this NULL nullptr reinterpret_cast static_cast "
     b"cudaStream_t cudaEvent_t CUdeviceptr".split()
@@ -72,6 +73,7 @@ def interest_in(
     names |= _flags(text, function.start_byte, body.end_byte)
     names |= _copied_statuses(text, body.start_byte, body.end_byte, copies)
     wanted = there & (names | several | _LEAVES | wrappers | known | {b"<<<"})
+    wanted |= {word for word in there if never_returns(word.decode())}
     sites = [at for at, word in words if word in wanted]
     return concerned, Interest(frozenset(names), sites, frozenset(several))
 

@@ -9,14 +9,12 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, param
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
+from cuvet.source.ownership import never_returns
 from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
-_ENDS_PROCESS = frozenset(
-    """
-    exit abort _exit _Exit quick_exit std::exit std::abort std::terminate __builtin_unreachable __builtin_trap
-    """.split()
-)
+_THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
+"""A test's macro that is given what must throw: nothing of it need have happened."""
 TRANSPARENT = frozenset(
     """
     static_cast reinterpret_cast const_cast dynamic_cast std::move move std::forward __builtin_expect likely unlikely
@@ -193,7 +191,10 @@ class Expressions(Flow):
         if name in TRANSPARENT and given:
             found: Value = self.read(given[0], dropped)
             return found
-        if name in _ENDS_PROCESS:
+        if _THROWS.search(name):
+            self.escape_names(arguments)
+            return None
+        if never_returns(name):
             self.emit(Return(node.start_byte, node.end_byte, how="exit"))
             self.builder.stop()
             return None

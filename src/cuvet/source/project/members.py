@@ -98,7 +98,7 @@ def aliased(whole: Whole) -> Iterator[Finding]:
     for member in whole.outline.members:
         for alias in whole.of(member, "sets"):
             both = product(whole.of(alias.value, "ends"), whole.of(member, "ends"))
-            for first, second in both if alias.value in whole.outline.members else ():
+            for first, second in both if alias.value in whole.outline.members and not alias.within else ():
                 if _together(alias, first, second) and _stay(whole, alias, first, second):
                     message = f"{member} is what {alias.value} is, and {second.frame.function} ends both"
                     step = (alias.frame, f"{member} is set to {alias.value} here")

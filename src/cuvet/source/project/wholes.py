@@ -82,8 +82,8 @@ def _renamed(outline: Outline, aliases: dict[str, str]) -> Outline:
 
 
 def with_inner(outlines: Sequence[Outline]) -> list[Outline]:
-    """The outlines, in which what is done with a member of a member is also done with the inner one of its own class. Only where no type
-    says which class that is, the effect keeps the names ``within``."""
+    """The outlines, in which what is done with a member of a member is also done with the inner one of its own class. Where no type says
+    which class that is, and where a member is set, which sets no other, the effect keeps the names ``within``."""
     having = _Having(outlines)
     return [
         msgspec.structs.replace(outline, effects=tuple(each for it in outline.effects for each in _inner(it, having)))
@@ -100,7 +100,10 @@ def _inner(effect: Effect, having: "_Having") -> tuple[Effect, ...]:
         if kind is None or not having.knows(kind[1]):
             return (effect,)
         found = msgspec.structs.replace(found, owner=kind[1], member=name, within=(), method=False)
-    return (msgspec.structs.replace(effect, within=()), found) if effect.within else (effect,)
+    if not effect.within:
+        return (effect,)
+    outer = effect if effect.verb == "sets" else msgspec.structs.replace(effect, within=())
+    return outer, found
 
 
 class _Having:
