@@ -34,7 +34,8 @@ def _successes(rule: type[Rule]) -> str:
     """Which calls are reported even if they return success."""
     names = sorted(succeeding(rule) - {"*"})
     which = f"Calls of {' and '.join(f'`{name}`' for name in names)}" if names else "Calls"
-    return f"{which} are reported even if they return success."
+    within = ", within the limits above" if "Limits" in sections(rule) else ""
+    return f"{which} are reported even if they return success{within}."
 
 
 def _examples(heading: str, examples: tuple[Example, ...]) -> list[str]:
