@@ -68,9 +68,10 @@ CLASSES = {
 }
 
 
-def found(text: str) -> set[str]:
+def found(text: str, whole: bool = True) -> set[str]:
+    """Names of rules. ``whole``: all of it is checked."""
     file = check_source(Path("example.cu"), f"#include <cuda_runtime.h>\n{text}\n".encode())
-    assert file.not_checked == ()
+    assert not whole or file.not_checked == ()
     findings = (*file.findings, *check_project([file]))
     return {finding.name for finding in findings if finding.severity != "note"}
 
@@ -149,3 +150,65 @@ private:
     assert found(text) == set()
     assert found(f"struct Description {{ float *numbers; }};\n{text}") == set()
     assert found(text.replace("described_->numbers =", "described_ =")) >= {"source-member-aliased"}
+
+
+MADE, USED, ENDED = (
+    "cudaStream_t s; CHECK(cudaStreamCreate(&s));",
+    "CHECK(cudaStreamSynchronize(s));",
+    "CHECK(cudaStreamDestroy(s));",
+)
+CORRECT = {
+    "what runs when the scope ends": "void f() { @ DEFER(cudaStreamDestroy(s)); USED }",
+    "a block that runs when the scope ends": "void f() { @ ON_SCOPE_EXIT({ ENDED }); USED }",
+    "a block that another thread runs": "void f() { @ POST_TASK(queue, { ENDED }); USED }",
+    "statements for a guard": "void f() {\n  @\n  SCOPE_GUARD(leave, ENDED count());\n  USED\n}",
+    "statements for the case of failure": "void f() {\n  @\n  ENSURE_OR(good, ENDED count());\n  ENDED\n}",
+    "a block for the case of failure": "void f() { @ ON_CUDA_ERROR(call(), { ENDED count(); }); ENDED }",
+    "a block between macros": "void f() { @\n  BOOST_SCOPE_EXIT(&s) { ENDED }\n  BOOST_SCOPE_EXIT_END\n  USED }",
+    "a macro that leaves": "int f(int n) { @ if (n) { ENDED\n  RETURN_FAILURE\n } ENDED return 0; }",
+    "a release behind if": "void f(int n) { @ if (s) SAFE_RELEASE(s); }",
+    "a release that is the last statement": "void f() {\n  @\n  TYPE_SWITCH(t, T, use<T>(s); CHECK(cudaStreamDestroy(s)));\n}",
+    "a status in the head of if": """bool f() {
+        cudaStream_t s;
+        if (auto e = cudaStreamCreate(&s); e != cudaSuccess) return false;
+        ENDED return true; }""",
+    "a macro that asks for failure": """bool f() {
+        cudaStream_t s;
+        IF_CUDA_FAILED(cudaStreamCreate(&s))
+            return false;
+        ENDED return true; }""",
+    "arms of two versions": """void f() { @
+#if V >= 12
+        CHECK(cudaStreamDestroy(s))
+#endif
+#if V < 12
+        CHECK(cudaStreamDestroy(s))
+#endif
+}""",
+    "a function with the name of a variable around": """void done(cudaStream_t s) { ENDED }
+void f() {
+    auto done = [](cudaStream_t s) { count(s); };
+    run([&] { @ done(s); ENDED });
+}""",
+}
+
+
+@pytest.mark.parametrize("program", CORRECT)
+def test_correct_programs(program: str) -> None:
+    text = CORRECT[program].replace("@", MADE).replace("USED", USED).replace("ENDED", ENDED)
+    assert found(text, whole=False) == set()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"void f() {{ run([self = shared_from_this(), &e = events[0]] {{ {LEAK} }}); }}",
+        f"cudaStream_t make() {{ {MADE} return s; }} void f() {{ run([] {{ auto s = make(); work(s); }}); }}",
+    ],
+)
+def test_what_a_lambda_loses(program: str) -> None:
+    assert found(program) == {"source-leak"}
+
+
+def test_a_class_that_is_final() -> None:
+    assert found(f"class GPU final {{{MEMBERS.replace('Name', 'GPU').replace('@', '')}}};") == {"source-member-leak"}

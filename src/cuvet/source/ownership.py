@@ -66,6 +66,30 @@ _LEAVES = re.compile(
     r"(?:die|fatal|panic|exit|abort|throw|raise|fatal_?error)(?:_(?:with|error|exception|msg|message))*"
 )
 
+_DEFERS = re.compile(
+    r"(?i)defer|scope_?(?:exit|guard|fail|success)|on_?exit|(?:^|_)(?:finally|guard|post)(?:_|$)|(?:^|_)on_\w*(?:error|fail)"
+)
+_LEAVING = r"RETURN|FAIL|GOTO|THROW|EXIT|QUIT"
+_LEAVES_FUNCTION = re.compile(rf"[A-Z0-9_]*(?:{_LEAVING})[A-Z0-9_]*")
+_DOES_MORE = re.compile(rf"[A-Z0-9_]*(?:{_LEAVING}|FREE|CLEAN|RELEASE|DESTROY)[A-Z0-9_]*")
+
+
+@lru_cache(maxsize=4096)
+def runs_later(name: str) -> bool:
+    """Whether a macro or function of that name runs what it is given later, or only if something fails."""
+    return _DEFERS.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def leaves_function(macro: str) -> bool:
+    """Whether a macro of that name, which stands alone, sounds as if it left the function."""
+    return _LEAVES_FUNCTION.fullmatch(macro) is not None
+
+
+def does_more(macro: str) -> bool:
+    """Whether it sounds so, or as if it ended objects."""
+    return _DOES_MORE.fullmatch(macro) is not None
+
 
 @lru_cache(maxsize=4096)
 def never_returns(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import HANDLE, adds_nothing, declared, function_declarator, qualified
 from cuvet.source.languages.interest import WORD
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Node, Source, enclosing, not_parsed, storage, text_of
+from cuvet.source.syntax.parsing import Node, Source, not_parsed, storage, text_of
 
 __all__ = ["HANDLE", "definitions", "lower", "mentions_cuda"]
 
@@ -32,19 +33,26 @@ _CONTAINERS = frozenset(
 _NOT_DATA = frozenset({"compound_statement", "alias_declaration", "static_assert_declaration", "using_declaration"})
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 LAMBDA = "lambda_expression"
-_LAMBDA = re.compile(rb"\[[\w\s&=,.*]{0,200}\]\s{0,80}(?=[({<]|mutable\b|__)")
+_LAMBDA = re.compile(
+    rb"(?<![\w)\]\[])\[(?:[^\[\];{}]|\[[^\[\];{}]{0,80}\]|\{[^{}]{0,80}\}){0,200}\]\s{0,80}(?=[({<]|mutable\b|__)"
+)
 """What may begin a lambda."""
+_DEEPEST_LAMBDA, _MOST_OTHERS = 4, 64
+"""How deep lambdas in lambdas are looked at; and how often what looks like one may be none, in one file."""
+_VARIABLE = re.compile(rb"[\w>*&]\s{1,80}[*&]{0,2}([A-Za-z_]\w{0,80})\s{0,80}(?=[;=,:)({])")
+"""What may declare a variable."""
 _NAME_OF_LAMBDA = "<lambda>"
 
 
 @dataclass
 class Definition:
     """A function's node, or that of a lambda, and where it stands. ``owner``: name of its class; ``name`` is empty where the declarator
-    tells it."""
+    tells it; ``around``: names of variables of the function that a lambda stands in."""
 
     node: Node
     owner: str = ""
     name: str = ""
+    around: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -100,24 +108,46 @@ def definitions(root: Node, text: bytes) -> Found:
                     _class(specifier, found, waiting, declared(alias)[0] if alias is not None else "")
                 elif kind == "declaration" and node.type not in ("template_declaration", "ERROR"):
                     found.variables.append(child)
-    found.functions += _lambdas(root, text)
+    found.functions.sort(key=lambda definition: definition.node.start_byte)
+    found.functions += list(_lambdas(root, text, found.functions))
     found.functions.sort(key=lambda definition: definition.node.start_byte)
     return found
 
 
-def _lambdas(root: Node, text: bytes) -> Iterator[Definition]:
-    """Those of functions of the host that were parsed and have to do with CUDA."""
+def _lambdas(root: Node, text: bytes, functions: list[Definition]) -> Iterator[Definition]:
+    """Those of the host that were parsed; of many in each other, the outer ones. ``functions`` are in the order of the text."""
+    starts = [function.node.start_byte for function in functions]
+    around: list[int] = []
+    variables: dict[int, frozenset[str]] = {}
+    others = 0
     for match in _LAMBDA.finditer(text):
-        node = enclosing(root.descendant_for_byte_range(match.start(), match.start() + 1), LAMBDA, "compound_statement")
-        if node is None or node.type != LAMBDA or node.start_byte != match.start() or node.has_error:
+        around = [end for end in around if end > match.start()]
+        if len(around) >= _DEEPEST_LAMBDA or others >= _MOST_OTHERS:
             continue
-        around = enclosing(node, "function_definition")
-        body = around.child_by_field_name("body") if around is not None else None
-        of_device = (
-            around is not None and body is not None and b"__global__" in text[around.start_byte : body.start_byte]
-        )
-        if not of_device and mentions_cuda(text, node.start_byte, node.end_byte):
-            yield Definition(node, name=_NAME_OF_LAMBDA)
+        token = root.descendant_for_byte_range(match.start(), match.start() + 1)
+        node = token.parent.parent if token is not None and token.type == "[" and token.parent is not None else None
+        if node is None or node.type != LAMBDA or node.start_byte != match.start() or node.has_error:
+            others += 1
+            continue
+        around.append(node.end_byte)
+        at = bisect_right(starts, node.start_byte) - 1
+        if at >= 0 and _is_in_kernel(node, functions[at].node, text):
+            continue
+        if at not in variables:
+            variables[at] = _variables(functions[at].node, text) if at >= 0 else frozenset()
+        yield Definition(node, name=_NAME_OF_LAMBDA, around=variables[at])
+
+
+def _variables(function: Node, text: bytes) -> frozenset[str]:
+    return frozenset(name.decode() for name in _VARIABLE.findall(text, function.start_byte, function.end_byte))
+
+
+def _is_in_kernel(node: Node, function: Node, text: bytes) -> bool:
+    """Whether the function, which begins before the node, is a kernel around it."""
+    body = function.child_by_field_name("body")
+    if body is None or function.end_byte < node.end_byte:
+        return False
+    return b"__global__" in text[function.start_byte : body.start_byte]
 
 
 def _compiled(node: Node) -> list[Node]:
@@ -222,7 +252,8 @@ def lower(
         return None
     if runs_on_device(node, body, source):
         return None
-    lowering = Lowering(source, node, definition.owner, definition.name, declarator, body, wrappers, members)
+    around = definition.around
+    lowering = Lowering(source, node, definition.owner, definition.name, declarator, body, wrappers, members, around)
     return lowering.function() if lowering.concerned or members else None
 
 

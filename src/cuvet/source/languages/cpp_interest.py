@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from cuvet.source.calls import spellings
 from cuvet.source.languages.cpp_scopes import hidden
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
-from cuvet.source.ownership import never_returns
+from cuvet.source.ownership import leaves_function, never_returns
 from cuvet.source.program import Parameter
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing
 
@@ -73,7 +73,7 @@ def interest_in(
     names |= _flags(text, function.start_byte, body.end_byte)
     names |= _copied_statuses(text, body.start_byte, body.end_byte, copies)
     wanted = there & (names | several | _LEAVES | wrappers | known | {b"<<<"})
-    wanted |= {word for word in there if never_returns(word.decode())}
+    wanted |= {word for word in there if never_returns(word.decode()) or leaves_function(word.decode())}
     sites = [at for at, word in words if word in wanted]
     return concerned, Interest(frozenset(names), sites, frozenset(several))
 

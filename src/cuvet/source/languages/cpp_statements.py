@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_text import adds_nothing, bound_names, constant,
 from cuvet.source.languages.flow import Act
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type
-from cuvet.source.ownership import is_view
+from cuvet.source.ownership import is_view, leaves_function, runs_later
 from cuvet.source.program import OF_BUILD, THROWN, Assign, Condition, Escape, Function, Invoke, Operation, Return, Value
 from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, text_of, without_comments
 
@@ -19,7 +19,15 @@ _SOME_FAILURE = 998
 _MOST_UNREAD = 80
 """Bytes of text that could not be parsed, in one piece, of which the rest of the function does not depend."""
 
-_COMPOSED = frozenset(("initializer_list", "compound_literal_expression", "call_expression", "conditional_expression"))
+_COMPOSED = frozenset(
+    (
+        "initializer_list",
+        "compound_literal_expression",
+        "call_expression",
+        "conditional_expression",
+        "co_await_expression",
+    )
+)
 """Expressions whose value may hold what they are made of."""
 
 
@@ -76,7 +84,11 @@ class Lowering(Conditions):
     def effects(self, node: Node) -> None:
         """An expression whose value nobody takes."""
         for child in node.named_children if node.type == "expression_statement" else (node,):
-            self.read(child, True)
+            if child.type in ("identifier", "type_identifier") and leaves_function(text_of(child)):
+                self.emit(Return(child.start_byte, child.end_byte, how="exit"))
+                self.builder.stop()
+            else:
+                self.read(child, True)
 
     def declaration(self, node: Node) -> None:
         kind = field_text(node, "type")
@@ -133,7 +145,8 @@ class Lowering(Conditions):
 
     def block_of_macro(self, node: Node) -> None:
         """``NAME(...) { ... }``: it runs here. With a ``;`` behind it the macro makes an object of it, which runs it elsewhere."""
-        if self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()[:1] == b";":
+        behind = self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()
+        if behind[:1] == b";" or runs_later(text_of(node).partition("(")[0].strip()):
             self.escape_names(node)
         else:
             self.effects(node)
@@ -361,6 +374,6 @@ Lowering.statements = by_type(
         "try_statement": Lowering.try_,
         "function_definition": Lowering.block_of_macro,
         "preproc_if preproc_ifdef preproc_elif": Lowering.preprocessor,
-        "else_clause ERROR": Lowering._children,
+        "else_clause init_statement ERROR": Lowering._children,
     }
 )

@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, param
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
-from cuvet.source.ownership import never_returns
+from cuvet.source.ownership import never_returns, runs_later
 from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
@@ -36,13 +36,15 @@ class Expressions(Flow):
         body: Node,
         wrappers: frozenset[bytes],
         members: frozenset[bytes],
+        captured: frozenset[str] = frozenset(),
     ) -> None:
-        """``name`` is empty where the declarator tells it."""
+        """``name`` is empty where the declarator tells it. ``captured``: names of variables around a lambda."""
         self.name = name
         self.function_declarator = function_declarator(declarator)
         self.parameters = tuple(parameters(self.function_declarator))
         self.concerned, interest = interest_in(source, node, body, self.parameters, wrappers, members)
         super().__init__(source, node, owner, interest)
+        self.captured = captured
         self.wrappers = wrappers
         self.body = body
         self.of_class = qualified(self.function_declarator, owner)[1]
@@ -191,7 +193,7 @@ class Expressions(Flow):
         if name in TRANSPARENT and given:
             found: Value = self.read(given[0], dropped)
             return found
-        if _THROWS.search(name):
+        if _THROWS.search(name) or runs_later(name):
             self.escape_names(arguments)
             return None
         if never_returns(name):
@@ -207,12 +209,15 @@ class Expressions(Flow):
         call.of = self._class_of(function, receiver)
         if known:
             return self._result(call, dropped)
-        if name in self.locals:  # a lambda, or another object that is called: what it does is not known
+        is_object = name in self.locals or name in self.captured or any(name == each.name for each in self.parameters)
+        if is_object:  # a lambda, or another object that is called: what it does is not known
             for value in values:
                 self.escape(value, node.start_byte)
         if self.looks_at_result(values, before):
             self.builder.check(before)
             return f"%{before + 1}?"
+        if is_object:
+            return None
         makes = name.rpartition("::")[2].encode() in self.wrappers
         if makes or (receiver and self.concerns(receiver)) or any(self.follows(value) for value in values):
             return self._result(call, dropped)

@@ -3,36 +3,47 @@
 import re
 from dataclasses import dataclass
 
+from cuvet.source.ownership import does_more
+
 _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)")
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
+_MACRO = rb"(?<!\w)(_{0,2}[A-Z][A-Z0-9_]{2,80})(?!\w)"
 _LONE_MACRO = re.compile(
-    rb"((?:[;{}]|^[ \t]*#[^\n\\]*\n)(?:\s|//[^\n]*\n)*)(_{0,2}[A-Z][A-Z0-9_]{2,})(?=[ \t]*(?:\r?\n|\}|/[/*]))", re.M
+    rb"(?:\)[ \t]*;\s{0,200}|\b(?:class|struct)\b[^;{}()]{0,300}\{\s{0,200}|^)"
+    + _MACRO
+    + rb"(?=[ \t]*(?:\r?\n|\}|/[/*]))(?!\s{0,80}\{)",
+    re.M,
 )
-"""A macro that is a statement, or a line, without brackets or ``;``: with what follows it, it reads as a declaration."""
+"""A macro that is a statement behind a call, a declaration of a class, or a line, without brackets or ``;``: with what follows it, it reads
+as a declaration."""
+_BEFORE_LINE = re.compile(rb"(?:\A|[;{}]|(?:\A|\n)[ \t]*#[^\n]*)(?:\s|//[^\n]*)*\Z")
 _OF_CLASS = re.compile(
-    rb"\b(?:class|struct)\s+(?:\[\[[^\]]{0,80}\]\]\s*)?"
-    rb"((?:_{0,2}[A-Z][A-Z0-9_]{2,}(?:\s*\([^(){};]{0,80}\))?\s+|[a-z]\w{0,40}_(?:api|export)\s+)+)"
-    rb"(?=[A-Za-z_][\w:]{0,200}(?:\s*<[^;{}()]{0,200}>)?(?:\s+final)?\s*(?:\{|:(?!:)))"
+    rb"\b(?:class|struct)\s{1,80}(?:\[\[[^\]]{0,80}\]\]\s{0,80})?"
+    rb"((?:_{0,2}[A-Z][A-Z0-9_]{2,80}(?:\s{0,80}\([^(){};]{0,80}\))?\s{1,80}|[a-z]\w{0,40}_(?:api|export)\s{1,80}){1,4})"
+    rb"(?=(?!final\b)[A-Za-z_][\w:]{0,200}(?:\s{0,80}<[^;{}()]{0,200}>)?(?:\s{1,80}final)?\s{0,80}(?:\{|:(?!:)))"
 )
 """``class FOO_API Name ... {``, where a macro says who may use the class: it reads as a function."""
 _OF_TYPE = re.compile(
-    rb"^[ \t]*(?:(?:static|inline|virtual|constexpr|__\w{1,20}__|template\s*<[^;{}()]{0,200}>|extern\s+\"C\")\s+)*"
-    rb"(_{0,2}[A-Z][A-Z0-9_]{2,})(?=\s+(?:(?:const|static|inline|virtual|extern|__\w{1,20}__)\s+)*[A-Za-z_][\w:]{0,80}(?:\s*<[^;{}()]{0,200}>)?[\s*&]+[A-Za-z_~][\w:]{0,200}\s*\()|"
-    rb"^[ \t]*static\s+(_{0,2}[A-Z][A-Z0-9_]{2,})(?=\s+(?:const\s+)?[A-Za-z_][\w:]{0,80}[\s*&]+\w{1,200}\s*[=;])|"
-    rb"^[ \t]*(_{0,2}[A-Z][A-Z0-9_]{2,})(?=\s+(?:class|struct|union|enum|using|template)\b)",
+    rb"(?:^[ \t]{0,80}|(?:\b(?:static|inline|virtual|constexpr)|__|\"C\"|>)\s{1,80})"
+    + _MACRO
+    + rb"(?=\s{1,80}(?:(?:class|struct|union|enum|using|template)\b|"
+    rb"(?:(?:const|static|inline|virtual|extern|__\w{1,20}__)\s{1,80}){0,4}[A-Za-z_][\w:]{0,80}(?:\s{0,80}<[^;{}()]{0,200}>)?[\s*&]{1,80}"
+    rb"(?:[A-Za-z_~][\w:]{0,200}\s{0,80}\(|(?<=[\s*&])\w{1,200}\s{0,80}=(?!=))))",
     re.M,
 )
 """A macro before the type of what a function returns, or of a variable, or before the definition of a class."""
 _BEHIND = re.compile(
-    rb"(?<=\))\s*(?:(?:const|noexcept|override|final)\s+)*([A-Z_]*(?:OVERRIDE|FINAL|NOEXCEPT|NOTHROW|DEPRECATED|PURE)[A-Z_]*)"
-    rb"(?=\s*(?:[;{]|=\s*0\s*;))|"
-    rb"(?<=[\w)\]])\s+([A-Z_]*(?:GUARDED_BY|REQUIRES|REQUIRED|EXCLUDES|EXCLUDED|ACQUIRE|RELEASE)\s*\([^(){};]{0,120}\))(?=\s*[;={])"
+    rb"(?<=\))[ \t\n]{0,80}(?:(?:const|noexcept|override|final)\s{1,80}){0,4}"
+    rb"([A-Z_]{0,40}(?:OVERRIDE|FINAL|NOEXCEPT|NOTHROW|DEPRECATED|PURE)[A-Z_]{0,40})(?=\s{0,80}(?:[;{]|=\s{0,80}0\s{0,80};))|"
+    rb"(?<=[\w)\]])\s{1,80}([A-Z_]{0,40}(?:GUARDED_BY|REQUIRES|REQUIRED|EXCLUDES|EXCLUDED)\s{0,80}\([^(){};]{0,120}\))(?=\s{0,80}[;={])"
 )
 """A macro behind what a class declares: ``void f() FOO_OVERRIDE;``, and locks as Clang and Abseil name them."""
 _QT = re.compile(
     rb"\b(?:public|protected|private)\s+((?:Q_)?(?:slots|SLOTS))(?=\s*:)|^[ \t]*((?:signals|Q_SIGNALS)\s*:)(?!:)", re.M
 )
 """Qt's sections of a class."""
+_IF_FAILED = re.compile(rb"(?<!\w)IF_[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
+"""``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
     rb"(?<=[(,])\s*(typename)(?=\s+[\w:]{1,200}\{)"
@@ -55,21 +66,26 @@ _TYPE_GIVEN = re.compile(
     rb"(?<=[(,])\s*\w{1,80}\s*\*+\s*(?=[,)])"
 )
 """``MALLOC(p, int, n);``: a type among the arguments of a macro."""
-_BRACKETS = re.compile(rb"[()]|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
-_MOST_IN_BRACKETS, _MOST_IN_BLOCK = 4000, 20_000
+_BRACKETS = re.compile(rb"[()]|\\.|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
+_MOST_IN_BRACKETS, _MOST_IN_BLOCK, _FAR_BACK = 4000, 20_000, 200
 """Bytes."""
+_MOST_READ = 4_000_000
+"""Bytes that are read twice to find where the brackets of a file's macros close; then no more of it is corrected."""
+_RUNS = re.compile(rb"SWITCH|DISPATCH|FOR_?EACH|VISIT")
+"""A macro that runs what it is given, each time and at once."""
+_ASKS = re.compile(rb"\s*_{0,2}(?:IF|ON|WHEN|UNLESS|FOR|WHILE|ELSE)_")
 _IN_ARGUMENTS = re.compile(
-    rb"[(){};,]|(?<=\w)<(?![<=])|(?<![-=>])>(?![>=])|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/",
+    rb"[(){};,]|\\.|(?<=\w)<(?![<=])|(?<![-=>])>(?![>=])|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/",
     re.S,
 )
 _PIECES = re.compile(
-    rb"^[ \t]*#[ \t]*(\w+)(?:[^\\\n]|\\\r?\n|\\.)*|//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{}]",
+    rb"^[ \t]*#[ \t]*(\w+)(?:[^\\\n]|\\\r?\n|\\.)*|//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n]){0,4000}\"|'(?:\\.|[^'\\\n]){0,80}'|\\.|[{}]",
     re.M | re.S,
 )
 """Directives, and braces outside of comments and texts."""
 _NO_CODE = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)*", re.M | re.S)
+_SEMICOLON = re.compile(rb"[ \t]{0,200};")
 _BEFORE_BLOCK = re.compile(rb"\s*(?:\Z|(?:if|for|while|switch|do)\b)")
-_END = re.compile(rb"[;{}]")
 _ELSE = re.compile(rb"\s*else\b")
 NEVER = re.compile(rb"\s*#\s*if\s+0\b")
 _VISIBLE = re.compile(rb"[^\r\n]")
@@ -84,16 +100,29 @@ def corrected(text: bytes, grammar: str) -> bytes:
             text = _QUALIFIER_MACRO.sub(_blank, text)
         if b"] __" in text or b"]__" in text or b"DEVICE" in text:
             text = _OF_LAMBDA.sub(_blank, text)
+        text = _IF_FAILED.sub(_as_if, text)
         for pattern in (_OF_CLASS, _OF_TYPE, _BEHIND, _QT, _LATE, _TITLE):
             text = pattern.sub(_blank_group, text)
-        return _LONE_MACRO.sub(lambda match: match[1] + b" " * len(match[2]), text)
+        return _LONE_MACRO.sub(_without_lone_macro, text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
+
+
+def _as_if(match: re.Match[bytes]) -> bytes:
+    return b"if".ljust(len(match[0]))
+
+
+def _without_lone_macro(match: re.Match[bytes]) -> bytes:
+    begins_line = match.start() == match.start(1)
+    before = match.string[max(match.start() - _FAR_BACK, 0) : match.start()]
+    if does_more(match[1].decode()) or (begins_line and not _BEFORE_LINE.search(before)):
+        return match[0]
+    return _blank_group(match)
 
 
 def with_whole_statements(text: bytes) -> bytes:
     """C++ with one arm of each #if that cuts statements, with blocks for what macros are given to run, with names for the types that they
     are given, and with the ``;`` that they bring along."""
-    whole = _open_blocks(_take_arms(text))
+    whole = _open_blocks(_take_arms(_end_statements(text)))
     return _end_statements(_TYPES_GIVEN.sub(_with_names, _JUMP_GIVEN.sub(_blank_group, whole)))
 
 
@@ -114,27 +143,34 @@ def _with_names(match: re.Match[bytes]) -> bytes:
 
 def _open_blocks(text: bytes) -> bytes:
     """``SWITCH(type, T, first; second);`` with ``{first; second}`` in place of the call: a macro that runs what it is given."""
-    changed = bytearray(text)
-    for match in _STATEMENT_MACRO.finditer(text):
-        begin, end = _statements_given(text, match.end())
-        if end:
-            changed[match.start() : begin] = _VISIBLE.sub(b" ", text[match.start() : begin])
-            changed[begin - 1], changed[end - 1] = ord("{"), ord("}")
+    changed, read = bytearray(text), 0
+    for match in _STATEMENT_MACRO.finditer(text) if _RUNS.search(text) else ():
+        if read > _MOST_READ or not _RUNS.search(match.group()):
+            continue
+        begin, end, stopped = _statements_given(text, match.end())
+        read += stopped - match.start()
+        closing = _SEMICOLON.match(text, end)
+        if not end or (closing is None and text[begin : end - 1].rstrip()[-1:] not in b";}"):
+            continue
+        changed[match.start() : begin] = _VISIBLE.sub(b" ", text[match.start() : begin])
+        changed[begin - 1], changed[end - 1] = ord("{"), ord(";" if closing else "}")
+        if closing:
+            changed[closing.end() - 1] = ord("}")
     return bytes(changed)
 
 
-def _statements_given(text: bytes, start: int) -> tuple[int, int]:
+def _statements_given(text: bytes, start: int) -> tuple[int, int, int]:
     """Where the statements among the arguments begin, of which the first begins at ``start``, and where the arguments end; zeros if there
-    are none."""
-    begin, depth, braces, angles, statements = start, 1, 0, 0, False
+    are none. And how far was looked."""
+    begin, depth, braces, angles, statements, at = start, 1, 0, 0, False, start
     for match in _IN_ARGUMENTS.finditer(text, start, start + _MOST_IN_BLOCK):
-        piece = match.group()
+        piece, at = match.group(), match.end()
         if piece == b"(":
             depth += 1
         elif piece == b")":
             depth -= 1
             if depth == 0:
-                return (begin, match.end()) if statements and braces == 0 and begin > start else (0, 0)
+                return (begin, at, at) if statements and braces == 0 and begin > start else (0, 0, at)
         elif depth > 1:
             continue
         elif piece == b"{":
@@ -150,21 +186,24 @@ def _statements_given(text: bytes, start: int) -> tuple[int, int]:
             angles = max(angles - 1, 0)
         elif piece == b"," and not statements and braces == 0 and angles == 0:
             begin = match.end()
-    return 0, 0
+    return 0, 0, at
 
 
 def _end_statements(text: bytes) -> bytes:
     """Statements that are a macro's call, ``CHECK(call)``, end with ``;`` although the macro brings its own."""
-    changed = bytearray(text)
+    changed, read = bytearray(text), 0
     for match in _STATEMENT_MACRO.finditer(text):
-        depth, end = 1, -1
+        if read > _MOST_READ or _ASKS.match(match.group()):
+            continue
+        depth, end, bracket = 1, -1, match
         for bracket in _BRACKETS.finditer(text, match.end(), match.end() + _MOST_IN_BRACKETS):
             depth += {b"(": 1, b")": -1}.get(bracket.group(), 0)
             if depth == 0:
                 end = bracket.end()
                 break
+        read += bracket.end() - match.end()
         after = text[end : end + 200].lstrip() if end >= 0 else b""
-        if after and text[end : end + 1].isspace() and (after[:1].isalpha() or after[:1] in b"_}/"):
+        if after and text[end : end + 1].isspace() and (after[:1].isalpha() or after[:1] in b"_}/#"):
             changed[end] = ord(";")
     return bytes(changed)
 
@@ -197,8 +236,11 @@ class _Arm:
 
 def _is_in_brackets(text: bytes, at: int) -> bool:
     """Whether a bracket is open at the offset, of the statement there."""
-    around = text[max(at - _MOST_IN_BRACKETS, 0) : at]
-    last = _NO_CODE.sub(b"", _END.split(around)[-1])
+    start = max(at - _MOST_IN_BRACKETS, 0)
+    last = text[max(start, *(text.rfind(end, start, at) for end in (b";", b"{", b"}"))) : at]
+    if b"(" not in last:
+        return False
+    last = _NO_CODE.sub(b"", last)
     return last.count(b"(") > last.count(b")")
 
 

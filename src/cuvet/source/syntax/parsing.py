@@ -29,7 +29,7 @@ _GRAMMARS = {
     "python": "tree_sitter_python",
     "c#": "tree_sitter_c_sharp",
 }
-_CALLED = re.compile(rb"\b(?=([A-Za-z_]\w*))\1(?=\s*(?:<[^;<>()]*>)?\s*[({])")
+_CALLED = re.compile(rb"\b(?=([A-Za-z_]\w*))\1(?=\s{0,200}(?:<[^;<>()]{0,400}>)?\s{0,200}[({])")
 """The name in one piece: it is not tried in parts."""
 _CUDA_WORD = re.compile(rb"cu(?<!\wcu)[a-z]{0,10}[A-Z]\w{0,100}(?:\s{0,80}\()?")
 _DRIVER_TYPE = re.compile(rb"CU(?<!\wCU)[a-z]\w{0,100}")
