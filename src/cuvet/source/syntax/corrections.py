@@ -42,7 +42,7 @@ _QT = re.compile(
     rb"\b(?:public|protected|private)\s+((?:Q_)?(?:slots|SLOTS))(?=\s*:)|^[ \t]*((?:signals|Q_SIGNALS)\s*:)(?!:)", re.M
 )
 """Qt's sections of a class."""
-_IF_FAILED = re.compile(rb"(?<!\w)IF_[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
+_IF_FAILED = re.compile(rb"(?<!\w)IF_(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
 """``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
