@@ -65,7 +65,7 @@ _LEAVES = re.compile(
     r"(?i)(?!(?:no|try|check|test|expect|assert|may|can)_)(?:[a-z0-9]+_)?"
     r"(?:die|fatal|panic|exit|abort|throw|raise|fatal_?error)(?:_(?:with|error|exception|msg|message))*"
 )
-
+"""A function of that name; with one word before it at most, for ``CHECK_AND_EXIT`` and ``TRY_NO_THROW`` return."""
 _DEFERS = re.compile(
     r"(?i)defer|scope_?(?:exit|guard|fail|success)|on_?exit|(?:^|_)(?:finally|guard|post)(?:_|$)|(?:^|_)on_\w*(?:error|fail)"
 )

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cuvet.source.languages.cpp_scopes import DECLARED
 from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import HANDLE, adds_nothing, declared, function_declarator, qualified
 from cuvet.source.languages.interest import WORD
@@ -39,8 +40,6 @@ _LAMBDA = re.compile(
 """What may begin a lambda."""
 _DEEPEST_LAMBDA, _MOST_OTHERS = 4, 64
 """How deep lambdas in lambdas are looked at; and how often what looks like one may be none, in one file."""
-_VARIABLE = re.compile(rb"[\w>*&]\s{1,80}[*&]{0,2}([A-Za-z_]\w{0,80})\s{0,80}(?=[;=,:)({])")
-"""What may declare a variable."""
 _NAME_OF_LAMBDA = "<lambda>"
 
 
@@ -139,7 +138,7 @@ def _lambdas(root: Node, text: bytes, functions: list[Definition]) -> Iterator[D
 
 
 def _variables(function: Node, text: bytes) -> frozenset[str]:
-    return frozenset(name.decode() for name in _VARIABLE.findall(text, function.start_byte, function.end_byte))
+    return frozenset(name.decode() for name in DECLARED.findall(text, function.start_byte, function.end_byte))
 
 
 def _is_in_kernel(node: Node, function: Node, text: bytes) -> bool:

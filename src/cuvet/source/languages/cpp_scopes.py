@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_text import HANDLE, bound_names, declared
 from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.parsing import Node, field_text
 
-_DECLARED = re.compile(rb"[\w>*&]\s{0,80}[\s*&]\s{0,80}([A-Za-z_]\w*)\s{0,80}(?=[;=,:)\[({])")
+DECLARED = re.compile(rb"[\w>*&]\s{0,80}[\s*&]\s{0,80}([A-Za-z_]\w*)\s{0,80}(?=[;=,:)\[({])")
 """What may declare a name: a look that costs little, before the exact one."""
 _BINDING = re.compile(rb"\bauto\s{0,80}&{0,2}\s{0,80}\[([\w\s,]{1,400})\]")
 _STATUS = re.compile(r"^(?:const\s+)?(?:cudaError_t|CUresult)$")
@@ -25,7 +25,7 @@ def hidden(body: Node, text: bytes, start: int, parameters: Iterable[tuple[str, 
     """Those of the names of which a variable that may hold an object is hidden by another one. ``parameters``: name and type of those of
     the function, which begins at ``start``."""
     end = body.end_byte
-    counted = Counter(_DECLARED.findall(text, start, end))
+    counted = Counter(DECLARED.findall(text, start, end))
     counted.update(name for match in _BINDING.finditer(text, start, end) for name in set(WORD.findall(match[1])))
     wanted = {name for name, times in counted.items() if times > 1 and name in names}
     return _hidden(body, text, dict(parameters), wanted) if wanted else set()
