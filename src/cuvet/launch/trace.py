@@ -41,9 +41,8 @@ def _unused(directory: Path) -> Path:
 
 
 def _home() -> Path:
-    state = os.environ.get(
-        "XDG_STATE_HOME", ""
-    )  # a relative path is invalid, and ignored (XDG Base Directory Specification)
+    # A relative path is invalid, and ignored (XDG Base Directory Specification).
+    state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "cuvet"
 
 
