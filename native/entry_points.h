@@ -73,6 +73,7 @@ struct Role {
     uint16_t offset;
     uint8_t when = NO_PARAMETER;  // position of the parameter through which `value` is written where the role holds
     uint8_t value = 0;
+    uint8_t floating = 0;  // of a library's: how many parameters before it are passed as floating point
 };
 
 // A handle or image of a call of which the driver, or the library, was measured to die: statuses to answer in its

@@ -206,8 +206,8 @@ bool enter_quietly(Thread* thread, Memo* memo, const CallSite* site, uint64_t se
     memo->function = passage.function;
     memo->stack_words = static_cast<uint8_t>(passage.stack_words);
     memo->stamp = seen;
-    Object* last = find_fresh(*memo, arguments);
-    return (last || !memo->fresh_count) && frame->quiet.enter(thread, *memo, last);
+    Object* last = nullptr;
+    return find_fresh(*memo, arguments, &last) && frame->quiet.enter(thread, *memo, last);
 }
 
 void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
@@ -223,7 +223,7 @@ void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
 // A call whose memo tells nothing of it.
 __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* frame, const void* caller) {
     Thread* thread = current_thread ? current_thread : start_thread();
-    const uint64_t key = call_site_key(entrance, caller), seen = changes_with_memory();
+    const uint64_t key = call_site_key(entrance, caller), seen = changes_of_libraries();
     CallSite* site = call_site(key);
     frame->thread = thread;
     frame->look = Look::NONE;
@@ -285,8 +285,9 @@ __attribute__((noinline, cold)) uint32_t leave_closely(const Frame* frame, uint3
 // A call that names what comes and goes, as the memo knows.
 __attribute__((noinline, hot)) Passage enter_again(uint32_t entrance, Frame* frame, const void* caller,
                                                    const Memo* memo) {
-    Object* last = find_fresh(*memo, {frame->integers, frame->stack});
-    if (last && frame->quiet.enter(frame->thread, *memo, last)) return {memo->function, memo->stack_words};
+    Object* last = nullptr;
+    const bool living = find_fresh(*memo, {frame->integers, frame->stack}, &last);
+    if (living && frame->quiet.enter(frame->thread, *memo, last)) return {memo->function, memo->stack_words};
     end(frame->thread);
     return enter_anew(entrance, frame, caller);
 }
@@ -306,7 +307,7 @@ extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_librar
     const uint64_t key = call_site_key(entrance, caller);
     const Memo* memo = memo_of(thread, key);
     if (__builtin_expect(memo->key != key, 0)) memo++;
-    const bool is_known = memo->key == key && memo->stamp == changes_with_memory();
+    const bool is_known = memo->key == key && memo->stamp == changes_of_libraries();
     if (__builtin_expect(is_known && is_as_before(*memo, {frame->integers, stack}), 1)) {
         if (memo->fresh_count) return enter_again(entrance, frame, caller, memo);
         if (__builtin_expect(frame->quiet.enter(thread, *memo, nullptr), 1)) return {memo->function, memo->stack_words};

@@ -119,19 +119,34 @@ bool is_foreign(Thread* thread, const Object* object, const Handle* handle) {
     return current != context && handle->foreign_context.load(std::memory_order_relaxed) != current;
 }
 
-bool expect_word(Memo* memo, uint8_t parameter, uint64_t word) {
+uint8_t slot_of(const Role& role) { return role.parameter - role.floating; }
+
+bool expect_word(Memo* memo, uint8_t slot, uint64_t word) {
     if (memo->lasting_count == Memo::MOST_LASTING) return false;
-    memo->lasting[memo->lasting_count] = parameter;
+    memo->lasting[memo->lasting_count] = slot;
     memo->words[memo->lasting_count++] = word;
     return true;
 }
 
 bool expect_object(Memo* memo, const Role& role) {
     if (memo->fresh_count == Memo::MOST_FRESH || memo->effects.flags & ENDS) return false;
-    memo->fresh[memo->fresh_count].parameter = role.parameter;
-    memo->fresh[memo->fresh_count++].kind = role.kind;
+    memo->fresh[memo->fresh_count++] = {slot_of(role), role.kind, (role.flags & NULLABLE) != 0};
     if (role.action == Action::DESTROYS) memo->effects.flags |= ENDS;
     return true;
+}
+
+// Whether calls from there name another each time.
+bool varies(const Memo& before, uint8_t slot, uint64_t word) {
+    for (uint32_t i = 0; i < before.fresh_count; i++)
+        if (before.fresh[i].slot == slot) return true;
+    for (uint32_t i = 0; i < before.lasting_count; i++)
+        if (before.lasting[i] == slot) return before.words[i] != word;
+    return false;
+}
+
+bool expect(Memo* memo, const Memo& before, const Role& role, uint64_t word) {
+    const uint8_t slot = slot_of(role);
+    return varies(before, slot, word) ? expect_object(memo, role) : expect_word(memo, slot, word);
 }
 
 bool learn_handle(Thread* thread, const Role& role, Object* object, Memo* memo) {
@@ -148,24 +163,28 @@ bool learn_handle(Thread* thread, const Role& role, Object* object, Memo* memo) 
 
 // False if there is something to say of what the role names. It lives, or nothing need be there, or nothing is known of
 // it.
-bool learn_use(Thread* thread, const Role& role, uint64_t word, Memo* memo) {
+bool learn_use(Thread* thread, const Role& role, uint64_t word, const Memo& before, Memo* memo) {
     if (role.kind == Kind::EVENT) return false;  // a memo does not see changes of events
     if (role.action == Action::TOUCHES) {
         const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
         const bool dead = memory && memory->state.load(std::memory_order_relaxed) && !is_alive(memory);
-        return !dead && expect_word(memo, role.parameter, word);
+        return !dead && expect(memo, before, role, word);
     }
-    const bool builtin = role.kind == Kind::STREAM && is_builtin_stream(word);
-    if (builtin || (!word && role.flags & NULLABLE)) return expect_word(memo, role.parameter, word);
+    if (role.kind == Kind::STREAM && is_builtin_stream(word)) return expect_word(memo, slot_of(role), word);
+    const bool simple = is_of_library(role.kind) && !(role.flags & (OF_DEVICE | EXCLUSIVE));
+    if (!word && role.flags & NULLABLE)
+        return simple ? expect(memo, before, role, word) : expect_word(memo, slot_of(role), word);
     Object* object = word ? find_named(role.kind, word) : nullptr;
     const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
     if (!state)  // libraries make objects for each other unseen
-        return word && is_of_library(role.kind) && expect_word(memo, role.parameter, word);
+        return word && (simple ? expect(memo, before, role, word)
+                               : is_of_library(role.kind) && expect_word(memo, slot_of(role), word));
     if (!is_alive(object)) return false;
     if (state & UNTOLD) return expect_object(memo, role);
     if (role.action == Action::DESTROYS) return false;
+    if (simple) return expect(memo, before, role, word);
     if (role.flags & (OF_DEVICE | EXCLUSIVE) && !learn_handle(thread, role, object, memo)) return false;
-    return expect_word(memo, role.parameter, word);
+    return expect_word(memo, slot_of(role), word);
 }
 
 bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Memo* memo) {
@@ -184,13 +203,20 @@ bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Me
 }  // namespace
 
 bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Memo* memo) {
+    const Memo before = *memo;
     *memo = Memo{};
     for (const Role& role : roles_before(entry_point))
-        if (!learn_use(thread, role, arguments[role.parameter], memo)) return false;
+        if (!learn_use(thread, role, arguments[slot_of(role)], before, memo)) return false;
     for (const Role& role : roles_after(entry_point))
         if (!learn_outcome(role, arguments, untold, memo)) return false;
     if (memo->handle && entry_point.flags & RESETS_WORKSPACE) memo->effects.flags |= FORGETS_WORKSPACE;
     return true;
+}
+
+bool may_be_unseen(const Memo& memo, uint32_t fresh, uint64_t word, const Object* object) {
+    if (object && object->state.load(std::memory_order_relaxed)) return false;
+    const auto& expected = memo.fresh[fresh];
+    return expected.kind == Kind::MEMORY || word || expected.nullable;
 }
 
 void QuietCall::make(uint64_t word) const {
@@ -215,7 +241,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
         if (is_gone(handle->stream) || is_gone(handle->workspace)) entry.suspect = true;
         if (role.flags & OF_DEVICE && is_foreign(thread, object, handle)) {
             handle->foreign_context.store(thread->context, std::memory_order_relaxed);
-            note_change();
+            note_library_change();
             entry.suspect = true;
         }
         Overlap overlap = {0, 0, role.parameter};
@@ -245,7 +271,7 @@ void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, con
         Handle* handle = known_handle(role.parent_kind, words[role.parent]);
         if (!handle) continue;
         keep(setting_of(role, handle), given(role, words));
-        note_change();
+        note_library_change();
         if (!(entry_point.flags & RESETS_WORKSPACE)) continue;
         handle->workspace.in_use.store(false, std::memory_order_relaxed);
         if (told) handle->workspace.told.store(false, std::memory_order_relaxed);

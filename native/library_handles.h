@@ -54,9 +54,10 @@ struct Arguments {
     const uint64_t* registers;
     const uint64_t* stack;
 
-    uint64_t operator[](uint8_t parameter) const {
-        const uint64_t* first = parameter < INTEGER_REGISTERS ? registers : stack - INTEGER_REGISTERS;
-        return first[parameter];
+    // `slot`: of a parameter, how many before it are integers.
+    uint64_t operator[](uint8_t slot) const {
+        const uint64_t* first = slot < INTEGER_REGISTERS ? registers : stack - INTEGER_REGISTERS;
+        return first[slot];
     }
 };
 
@@ -94,14 +95,20 @@ inline bool is_as_before(const Memo& memo, const Arguments& arguments) {
     return true;
 }
 
-// Looks up what comes and goes; the last of it. Null: something is not alive.
-inline Object* find_fresh(const Memo& memo, const Arguments& arguments) {
+// Of what is not known to live: libraries make objects for each other unseen, and a pointer may lead anywhere.
+HOT bool may_be_unseen(const Memo& memo, uint32_t fresh, uint64_t word, const Object* object);
+
+// Looks up what each call may name another of. False: something is not alive. `last`: what a call with ENDS ends.
+inline bool find_fresh(const Memo& memo, const Arguments& arguments, Object** last) {
     Object* object = nullptr;
     for (uint32_t i = 0; i < memo.fresh_count; i++) {
-        object = find_object(memo.fresh[i].kind, arguments[memo.fresh[i].parameter]);
-        if (!object || !is_alive(object)) return nullptr;
+        const uint64_t word = arguments[memo.fresh[i].slot];
+        object = find_object(memo.fresh[i].kind, word);
+        const bool lives = object && is_alive(object);
+        if (__builtin_expect(!lives, 0) && !may_be_unseen(memo, i, word, object)) return false;
     }
-    return object;
+    *last = object;
+    return true;
 }
 
 inline bool QuietCall::enter(const Thread* thread, const Memo& memo, Object* ended) {
@@ -111,6 +118,7 @@ inline bool QuietCall::enter(const Thread* thread, const Memo& memo, Object* end
     if (flags & IN_ITS_CONTEXT && (memo.context != thread->context || !thread->context_known)) return false;
     if (flags & TAKES && !take(handle_, thread)) return false;
     if (!(flags & ENDS)) return true;
+    if (!ended) return false;
     ended_ = ended;
     state_ = ended->state.load(std::memory_order_relaxed);
     if ((state_ & (UNTOLD | PARENT)) != UNTOLD) return false;
@@ -128,8 +136,8 @@ inline void QuietCall::succeed(const Thread* thread, const Arguments& arguments)
     if (word) make(word);
 }
 
-// Fills `memo` with all but its key, stamp and function by what the call names and is to do. False: it is to be a
-// Call. `untold`: what it creates need not be stored.
+// Fills `memo` with all but its key, stamp and function by what the call names and is to do; what it had tells which
+// arguments change from call to call. False: it is to be a Call. `untold`: what it creates need not be stored.
 bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Memo* memo);
 
 // What a call's handles tell at its entry.

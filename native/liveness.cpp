@@ -10,6 +10,7 @@ namespace {
 void note_life(Kind kind) {
     std::atomic<uint64_t>& changes = kind == Kind::EVENT    ? hot.event_changes
                                      : kind == Kind::MEMORY ? hot.memory_changes
+                                     : is_of_library(kind)  ? hot.library_changes
                                                             : hot.changes;
     changes.fetch_add(1, std::memory_order_release);
 }

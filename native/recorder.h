@@ -48,10 +48,10 @@ struct alignas(4) Effects {
 // What a thread found when it last called a library from some call site: how the next call there is known to leave no
 // trace either. See docs/decisions/0008-quiet-calls-look-at-one-page.md.
 struct alignas(64) Memo {
-    static constexpr int MOST_LASTING = 14, MOST_FRESH = 8;
+    static constexpr int MOST_LASTING = 12, MOST_FRESH = 8;
 
     uint64_t key;    // of the call site; 0 none
-    uint64_t stamp;  // changes_with_memory() when this was found; 0: nothing is known
+    uint64_t stamp;  // changes_of_libraries() when this was found; 0: nothing is known
     void* function;  // the real one
     uint64_t context;
     Handle* handle;  // that it uses; null: none, or nothing is known of it
@@ -60,10 +60,11 @@ struct alignas(64) Memo {
     uint8_t lasting_count;
     uint8_t fresh_count;
     struct {
-        uint8_t parameter;
+        uint8_t slot;
         Kind kind;
-    } fresh[MOST_FRESH];            // objects that come and go, to be looked up each time
-    uint8_t lasting[MOST_LASTING];  // parameters that shall be
+        bool nullable;
+    } fresh[MOST_FRESH];            // what each call may name another of, to be looked up each time
+    uint8_t lasting[MOST_LASTING];  // slots of the arguments that shall be
     uint64_t words[MOST_LASTING];   // … these
 };
 constexpr int MEMO_BITS = 7;

@@ -219,6 +219,7 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
         "bytes": min(width, 8),
         "offset": offset,
         "only": f", {index[role.when]}, {role.values[0]}" if role.when in index else "",
+        "floating": sum(other is not None and other.abi in ("float", "double") for other in row.at[:position]),
     }
 
 
@@ -361,8 +362,9 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
 
 
 def is_quick(row: Row, before: list[dict[str, object]], after: list[dict[str, object]]) -> bool:
-    """Whether QuietCall in native/library_handles.h can look at a call: what roles name are words, and all that comes before them are
-    integers; each names one object, at most one is the handle that a stream or workspace is set for, and what is made is transient."""
+    """Whether QuietCall in native/library_handles.h can look at a call: what roles name are words, and what comes before them are
+    integers and, if the call sets and makes nothing, floating-point numbers that all fit the registers; each names one object, at most
+    one is the handle that a stream or workspace is set for, and what is made is transient."""
     handles = [fields["parameter"] for fields in before if {"OF_DEVICE", "EXCLUSIVE"} & flags_of(fields)]
     sets = [fields for fields in after if fields["action"] in ("SETS_STREAM", "SETS_WORKSPACE")]
     made = [fields for fields in after if fields not in sets]
@@ -382,7 +384,9 @@ def is_quick(row: Row, before: list[dict[str, object]], after: list[dict[str, ob
     named = [fields[key] for fields in before + after for key in ("parameter", "count", "parent")]
     words = {position for position in named if isinstance(position, int)}
     passing = passing_of(row)[: max(words, default=-1) + 1]
-    plain = set(passing) <= set("wiub") and all(passing[position] == "w" for position in words)
+    letters = set("wiub") if after else set("wiubfd")
+    floating = sum(passing.count(letter) for letter in "fd")
+    plain = set(passing) <= letters and floating <= 8 and all(passing[position] == "w" for position in words)
     destroyed = sum(fields["action"] == "DESTROYS" for fields in before)
     settled = len(handles) <= 1 and all([fields["parent"]] == handles for fields in sets)
     return simple and transient and plain and destroyed <= 1 and settled
@@ -458,9 +462,10 @@ def extent_of(entry_point: EntryPoint, parameter: Parameter) -> str:
 def role_row(fields: dict[str, object]) -> str:
     kind, parent_kind = fields["kind"], fields["parent_kind"]
     assert isinstance(kind, Kind) and isinstance(parent_kind, Kind)
+    floating = f", NO_PARAMETER, 0, {fields['floating']}" if fields["floating"] and not fields["only"] else ""
     return (
         f"{{Action::{fields['action']}, Kind::{kind.name}, {fields['parameter']}, {fields['flags']}, {fields['count']}, "
-        f"{fields['parent']}, Kind::{parent_kind.name}, {fields['bytes']}, {fields['offset']}{fields['only']}}}"
+        f"{fields['parent']}, Kind::{parent_kind.name}, {fields['bytes']}, {fields['offset']}{fields['only']}{floating}}}"
     )
 
 

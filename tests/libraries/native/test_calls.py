@@ -450,6 +450,49 @@ def test_arguments_on_the_stack_are_looked_at(bench: Bench, fakes: Fakes) -> Non
     ]
 
 
+def test_descriptors_that_change_from_call_to_call_are_looked_at(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t h, plans[4], pack, workspaces[2];
+        static void execute(int which) { cudnnBackendExecute(h, plans[which], pack); }
+        static void normalize(uint64_t round, uint64_t x, uint64_t z, uint64_t workspace) {
+            cudnnBatchNormalizationForwardTrainingEx(h, (int)round, 0, 0, 0, x, 0, z, 0, x, 0, x, 0, 0, .5, 0, 0, .25, 0, 0, 0,
+                                                     workspace, 8, 0, 0);
+        }
+        int main(void) {
+            start();
+            cudnnCreate(&h);
+            for (int i = 0; i < 3; i++) cudnnBackendCreateDescriptor(0, &plans[i]);
+            plans[3] = 0x777;                                 // the library made it unseen
+            for (int i = 0; i < 300; i++) cudnnBackendCreateDescriptor(1, &pack), i < 299 && cudnnBackendDestroyDescriptor(pack);
+            for (int i = 0; i < 12; i++) execute(i % 4);
+            cudnnBackendDestroyDescriptor(plans[1]);
+            for (int i = 0; i < 4; i++) execute(i);           // suspect: 1
+            cudnnBackendDestroyDescriptor(pack);
+            execute(2);                                       // suspect
+            uint64_t one, two;
+            cudnnCreateTensorDescriptor(&one), cudnnCreateTensorDescriptor(&two);
+            cuMemAlloc_v2(&workspaces[0], 64), cuMemAlloc_v2(&workspaces[1], 64);
+            for (int i = 0; i < 8; i++) normalize(i, i % 2 ? one : two, i % 3 ? one : 0, i % 4 ? workspaces[i % 2] : 0);
+            cuMemFree_v2(workspaces[1]);
+            for (int i = 8; i < 10; i++) normalize(i, one, 0, workspaces[i % 2]);   // suspect: 9
+            normalize(10, one, one, 0x1234);                  // nothing is known of it
+            cudnnDestroyTensorDescriptor(two);
+            normalize(11, one, two, 0), normalize(12, two, one, 0), normalize(13, one, 0, 0);   // suspect: 11, 12
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    execute = [(call.args[1:3], is_suspect(call)) for call in done.trace.named("cudnnBackendExecute")]
+    plans = [call.outputs[0].value for call in done.trace.named("cudnnBackendCreateDescriptor")]
+    assert [suspect for _, suspect in execute] == [True, True]
+    assert [args[0] for args, _ in execute] == plans[1:3]
+    normalize = done.trace.named("cudnnBatchNormalizationForwardTrainingEx")
+    assert [(call.args[1], is_suspect(call)) for call in normalize] == [(9, True), (11, True), (12, True)]
+
+
 def test_a_handle_in_another_context_is_told_once(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
