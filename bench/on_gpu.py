@@ -83,8 +83,15 @@ def torch(limits: Limits) -> list[Round]:
 
 def torch_with(limits: Limits, mode: str, option: str, script: str = "torch_step.py") -> list[Round]:
     """The same, or another script, in another mode."""
-    found = in_turns(script, ("torch",), limits, checked=mode)
-    return [{mode: {f"{what}, {option}": each[what] for what in each} for mode, each in one.items()} for one in found]
+    return named(in_turns(script, ("torch",), limits, checked=mode), f", {option}")
+
+
+def models(limits: Limits, mode: str, option: str) -> list[Round]:
+    return named(in_turns("model_step.py", ("torchvision", "transformers"), limits, checked=mode), option)
+
+
+def named(found: list[Round], option: str) -> list[Round]:
+    return [{mode: {f"{what}{option}": each[what] for what in each} for mode, each in one.items()} for one in found]
 
 
 def cupy(limits: Limits) -> list[Round]:

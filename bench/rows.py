@@ -70,6 +70,10 @@ ADDED = "PyTorch x.add_(1), 1,024 floats"
 TIMED = "PyTorch two timing events and x.add_(1)"
 STEPS = ["PyTorch transformer training step (cuBLAS)", "PyTorch convolutional training step (cuDNN)"]
 SERVING = "PyTorch serving step, 20 pinned copies"
+MODELS = [
+    "torchvision ResNet-50 training step, 128 images, AMP",
+    "transformers GPT-2 training step, 8 × 1,024 tokens, bfloat16",
+]
 CSAN = "with PyTorch's own sanitizer in cuvet's place"
 OTHER_MODES = [
     ("races", "with --races", {ADDED: Goal("checked added", 2), **dict.fromkeys(STEPS, Goal("checked ratio", 1.3))}),
@@ -88,6 +92,13 @@ def torch_with(mode: str, option: str, goals: Mapping[str, Goal]) -> Row:
 def serving_with(mode: str, option: str, goal: Goal | None = None) -> Row:
     measure = partial(on_gpu.torch_with, mode=mode, option=option, script="serve_step.py")
     return Row("programs", {f"{SERVING}, {option}": Figure("ms", goal)}, measure, seconds=30, rounds=6, gpus=1)
+
+
+def models_with(mode: str, option: str = "") -> Row:
+    """Of models that others wrote."""
+    figures = {f"{model}{option}": Figure("ms", Goal("checked ratio", 1.02)) for model in MODELS}
+    measure = partial(on_gpu.models, mode=mode, option=option)
+    return Row("programs", figures, measure, seconds=90, rounds=12, gpus=1)
 
 
 ROWS = [
@@ -134,6 +145,8 @@ ROWS = [
         gpus=1,
     ),
     *(torch_with(*each) for each in OTHER_MODES),
+    models_with("checked"),
+    models_with("kept", ", with --protect --quarantine auto"),
     serving_with("races", "with --races"),
     serving_with("guard", "with --races --guard", Goal("checked ratio", 2)),
     serving_with("csan", CSAN),
