@@ -57,7 +57,7 @@ def test_what_is_not_loaded_is_not_found(bench: Bench, fakes: Fakes) -> None:
                 function create = dlsym(scopes[i], "cublasCreate_v2");
                 CHECK(create && create(&h) == 0);
             }
-            CHECK(!dlsym(RTLD_DEFAULT, "cusolverDnCreate") && dlerror() && !dlsym(RTLD_DEFAULT, "cuNoSuch") && dlsym(RTLD_DEFAULT, "strlen"));
+            CHECK(!dlsym(RTLD_DEFAULT, "cufftCreate") && dlerror() && !dlsym(RTLD_DEFAULT, "cuNoSuch") && dlsym(RTLD_DEFAULT, "strlen"));
             return 0;
         }""",
     )
