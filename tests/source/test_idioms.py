@@ -37,6 +37,9 @@ FUNCTIONS = {
     "a new pointer in a list": "int f(int n) { auto p = std::shared_ptr<void *>(new void *, [](void **q) { g(*q); }); @ return n; }",
     "an element in offsetof": "int f(int n) { size_t bytes = offsetof(T, list[n]); @ return n; }",
     "an object of a dependent type": "template <typename K> int f(int n) { dim3 c(size<0>(typename K::Shape{}), 1, 1); @ return n; }",
+    "a launch with spaces between its brackets": "int f(int n) { k << <n, 1, 0, g >> > (n); @ return n; }",
+    "a launch with one space between its brackets": "int f(int n) { k<<< n, 1 >> >(n); @ return n; }",
+    "no launch, though it has such brackets": "int f(int n) { std::vector<std::vector<std::vector<int>> > x(n << 2); @ return n; }",
     "a kernel's name from a macro": "int f(int n) { KERNEL(k)<<<n, 1>>>(n); @ return n; }",
     "a lambda": "void f(int n) { auto l = [&]() { @ }; l(); }",
     "a lambda that is an argument": "void f(int n) { run([=](int i) -> int { @ return i; }); }",
@@ -212,3 +215,9 @@ def test_what_a_lambda_loses(program: str) -> None:
 
 def test_a_class_that_is_final() -> None:
     assert found(f"class GPU final {{{MEMBERS.replace('Name', 'GPU').replace('@', '')}}};") == {"source-member-leak"}
+
+
+def test_a_launch_that_is_written_with_spaces() -> None:
+    launches = "void f(int n) { one << <n, 1, 0, g >> > (n); two << < n, 1>>> (n); three<<<n, 1>> >(n); }"
+    file = check_source(Path("example.cu"), launches.encode())
+    assert [finding.message for finding in file.findings] == ["nothing in f asks whether its 3 launches were accepted"]

@@ -15,7 +15,7 @@ from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
-from cuvet.source.syntax.parsing import Node, Source, parsed
+from cuvet.source.syntax.parsing import Node, Source, parsed, readable
 from cuvet.source.textual import csharp_blocks, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
@@ -50,7 +50,7 @@ _LIBRARIES = (
 
 def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> FileResult:
     """See ``cuvet.source.check_source``."""
-    language = language_of(path)
+    language, text = language_of(path), readable(path, text)
     if not language.mentions_cuda(text) or is_for_amd(path, text):
         return FileResult(file=str(path), stats={"lines": text.count(b"\n") + 1, "bytes": len(text)})
     source, tree = parsed(path, text)

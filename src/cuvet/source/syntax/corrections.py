@@ -42,6 +42,8 @@ _QT = re.compile(
     rb"\b(?:public|protected|private)\s+((?:Q_)?(?:slots|SLOTS))(?=\s*:)|^[ \t]*((?:signals|Q_SIGNALS)\s*:)(?!:)", re.M
 )
 """Qt's sections of a class."""
+_LAUNCH = re.compile(rb"(?<!<)<<([ \t]{0,4})<(?!<)((?:[^;{}<]|<(?!<)){0,400}?)>>([ \t]{0,4})>(?=\s{0,8}\()")
+"""``kernel << <grid, block>> >(...)``, as formatters for C++ write a launch."""
 _IF_FAILED = re.compile(rb"(?<!\w)IF_(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
 """``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
 _LATE = re.compile(
@@ -105,6 +107,15 @@ def corrected(text: bytes, grammar: str) -> bytes:
             text = pattern.sub(_blank_group, text)
         return _LONE_MACRO.sub(_without_lone_macro, text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
+
+
+def with_closed_brackets(text: bytes) -> bytes:
+    """With no space between the brackets of launches."""
+    return _LAUNCH.sub(_close, text) if b"<< " in text or b">> >" in text else text
+
+
+def _close(match: re.Match[bytes]) -> bytes:
+    return b"<<<" + match[1] + match[2] + b">>>" + match[3]
 
 
 def _as_if(match: re.Match[bytes]) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from cuvet import CuvetError
 from cuvet.source import SUFFIXES
 from cuvet.source.ownership import arguments_of_releases
-from cuvet.source.syntax.corrections import corrected, with_whole_statements
+from cuvet.source.syntax.corrections import corrected, with_closed_brackets, with_whole_statements
 from cuvet.source.syntax.lexing import cpp_code
 
 if TYPE_CHECKING:
@@ -128,8 +128,13 @@ class Source:
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
 
 
+def readable(path: Path, text: bytes) -> bytes:
+    """The text of a file as all that looks at it reads it; no offset changes."""
+    return with_closed_brackets(text) if SUFFIXES.get(path.suffix.lower(), "c++") == "c++" else text
+
+
 def parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
-    """A file of the language that its name tells. Text that launches kernels is CUDA C++."""
+    """A ``readable`` file of the language that its name tells. Text that launches kernels is CUDA C++."""
     suffix = path.suffix.lower()
     language = SUFFIXES.get(suffix, "c++")
     if language != "c++":

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from cuvet.findings import Frame
 from cuvet.source.calls import symbols
-from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, parsed, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, parsed, readable, text_of
 
 
 class Code:
     def __init__(self, path: Path, text: bytes) -> None:
         self.text = text
-        self.source, tree = parsed(path, text)
+        self.source, tree = parsed(path, readable(path, text))
         self.root = tree.root_node
 
     @cached_property
