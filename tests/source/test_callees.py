@@ -79,6 +79,17 @@ FOUND = {
         },
         ["use.cu source-leak"],
     ),
+    "a function that is named as a helper for an entry point": (
+        {
+            "use.cu": """void f(int n) {
+                float *p, *q;
+                cudaMallocHelper((void **)&p, n), cudaMallocHelper((void **)&q, n);
+                kernel<<<1, 1>>>(p, q);
+                cudaFreeHelper(p);
+            }"""
+        },
+        ["use.cu source-leak"],
+    ),
     "a function that creates a handle": (
         {
             "use.cu": """void f(Image image) {

@@ -17,6 +17,7 @@ from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.syntax.parsing import Node, Source, storage, text_of
 
 _ENTRY_POINT = re.compile(r"[cC]u(?:da)?[A-Z]\w+$")
+_HELPER = re.compile(r"_?(?:[hH]elper|[wW]rapper|[cC]hecked|[sS]afe|[iI]mpl|[tT]racked|[dD]ebug)_?$")
 _CREATES = re.compile(r"(?i)create")
 _HANDLE = re.compile(rb"\b((?:cuda|CU|cu|nccl|nvrtc)\w+)\s+(\w+)\s*;")
 _DEEPEST = 500
@@ -66,11 +67,11 @@ def _scopes(node: Node) -> tuple[str, ...]:
 
 
 def by_name(names: Iterable[str], text: bytes) -> Summaries:
-    """Functions whose names say what they do: ``my_cudaMalloc`` is given what cudaMalloc is given, after a context of its own perhaps;
-    ``createTexture(&texture, …)`` creates a handle."""
+    """Functions whose names say what they do: ``my_cudaMalloc`` and ``cudaMallocHelper`` are given what cudaMalloc is given, after a
+    context of their own perhaps; ``createTexture(&texture, …)`` creates a handle."""
     found: Summaries = {}
     for name in names:
-        match = _ENTRY_POINT.search(name)
+        match = _ENTRY_POINT.search(_HELPER.sub("", name))
         if match is not None and (known := meaning("c" + match.group()[1:])) is not None:
             found[name] = _like(known)
         elif _CREATES.search(name):
