@@ -37,6 +37,36 @@ FOUND = {
                 Field::~Field() { destroyTextures(); }""",
         },
     ),
+    "a structure of C with several names": (
+        "source-member-leak",
+        {
+            "layer.h": """
+                struct layer; typedef struct layer layer; typedef struct layer local_layer; typedef layer dense_layer;
+                struct layer { int n; float *weights; cudnnTensorDescriptor_t shape; };""",
+            "layer.c": """
+                #include "layer.h"
+                layer make_layer(int n) {
+                    dense_layer l = {0};
+                    CHECK(cudnnCreateTensorDescriptor(&l.shape));
+                    CHECK(cudaMalloc((void **)&l.weights, n));
+                    return l;
+                }
+                void free_layer(layer l) { cudaFree(l.weights); }""",
+        },
+    ),
+    "a class by another name": (
+        "source-member-leak",
+        {
+            "layer.h": "struct Layer { int n; float *weights; cudnnTensorDescriptor_t shape; };",
+            "layer.cpp": """
+                using Dense = Layer;
+                void make_layer(Dense &l, int n) {
+                    CHECK(cudnnCreateTensorDescriptor(&l.shape));
+                    CHECK(cudaMalloc((void **)&l.weights, n));
+                }
+                void free_layer(Layer &l) { cudaFree(l.weights); }""",
+        },
+    ),
     "a parameter's default that the grammar cannot read": (
         "source-member-leak",
         {
@@ -291,6 +321,31 @@ FOUND = {
 }
 
 SILENT = {
+    "a structure of C with several names, ended by another": {
+        "layer.h": """
+            struct layer; typedef struct layer layer; typedef layer dense_layer;
+            struct layer { int n; float *weights; cudnnTensorDescriptor_t shape; };""",
+        "layer.c": """
+            #include "layer.h"
+            layer make_layer(int n) {
+                dense_layer l = {0};
+                CHECK(cudnnCreateTensorDescriptor(&l.shape));
+                CHECK(cudaMalloc((void **)&l.weights, n));
+                return l;
+            }
+            void free_layer(layer l) { cudaFree(l.weights); }
+            void free_dense(dense_layer l) { free_layer(l); cudnnDestroyTensorDescriptor(l.shape); }""",
+    },
+    "a name that stands for two classes": {
+        "layer.h": """
+            struct Layer { int n; float *weights; cudnnTensorDescriptor_t shape; };
+            struct Other { cudnnTensorDescriptor_t shape; };""",
+        "layer.cpp": """
+            using Dense = Layer;
+            void make_layer(Dense &l) { CHECK(cudnnCreateTensorDescriptor(&l.shape)); CHECK(cudaMalloc((void **)&l.weights, 4)); }
+            void free_layer(Layer &l) { cudaFree(l.weights); }""",
+        "other.cpp": "using Dense = Other;\nvoid free_other(Dense &o) { cudnnDestroyTensorDescriptor(o.shape); }",
+    },
     "a member of a member, which another object's owner ends": {
         "solver.h": """
             struct Buffers { float *first; float *second; cudaStream_t stream; };

@@ -81,6 +81,8 @@ class Found:
     """Declarations outside functions and classes; also those of functions."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Names of C for structures that have a name of their own, and that one."""
+    synonyms: dict[str, str] = field(default_factory=dict)
+    """Other names of types (``typedef layer convolutional_layer;``, ``using A = B;``), and the types'."""
 
 
 def definitions(root: Node, text: bytes) -> Found:
@@ -107,6 +109,13 @@ def definitions(root: Node, text: bytes) -> Found:
                     _class(specifier, found, waiting, declared(alias)[0] if alias is not None else "")
                 elif kind == "declaration" and node.type not in ("template_declaration", "ERROR"):
                     found.variables.append(child)
+                elif kind == "type_definition":
+                    _synonym(child.child_by_field_name("declarator"), specifier, found)
+            elif kind == "alias_declaration":
+                described = child.child_by_field_name("type")
+                named = described.child_by_field_name("type") if described is not None else None
+                if described is not None and described.child_by_field_name("declarator") is None:
+                    _synonym(child.child_by_field_name("name"), named, found)
     found.functions.sort(key=lambda definition: definition.node.start_byte)
     found.functions += list(_lambdas(root, text, found.functions))
     found.functions.sort(key=lambda definition: definition.node.start_byte)
@@ -199,6 +208,11 @@ def _declarations(body: Node) -> Iterator[Node]:
             waiting += child.named_children[::-1]
         else:
             yield child
+
+
+def _synonym(name: Node | None, kind: Node | None, found: Found) -> None:
+    if name is not None and kind is not None and (name.type, kind.type) == ("type_identifier", "type_identifier"):
+        found.synonyms[text_of(name)] = text_of(kind)
 
 
 def mentions_cuda(text: bytes, start: int = 0, end: int = sys.maxsize) -> bool:

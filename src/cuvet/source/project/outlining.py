@@ -48,6 +48,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         classes=tuple(_class(each, source) for each in found.classes if each.name and each.members),
         parents=_parents(found) if source.is_cpp else {},
         aliases=found.aliases,
+        synonyms=found.synonyms,
         effects=effects,
         objects=objects,
         know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),

@@ -60,13 +60,34 @@ def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
 
 
 def by_one_name(outlines: Sequence[Outline]) -> list[Outline]:
-    """The outlines, with structures of C by the names that their variables are declared with. A structure with several is left."""
+    """The outlines, with structures of C by the names that their variables are declared with. A structure with several is left, but for
+    names that stand for the same type in all files."""
     several: dict[str, set[str]] = defaultdict(set)
     for outline in outlines:
         for alias, name in outline.aliases.items():
             several[name].add(alias)
-    aliases = {name: next(iter(found)) for name, found in several.items() if len(found) == 1}
-    return [_renamed(outline, aliases) for outline in outlines] if aliases else list(outlines)
+    types = {kind for outline in outlines for kind in outline.synonyms.values()}
+    aliases = {name: next(iter(found)) for name, found in several.items() if len(found) == 1 and name not in types}
+    renamed = [_renamed(outline, aliases) for outline in outlines] if aliases else list(outlines)
+    synonyms = _synonyms(renamed)
+    return [_renamed(outline, synonyms) for outline in renamed] if synonyms else renamed
+
+
+def _synonyms(outlines: Sequence[Outline]) -> dict[str, str]:
+    """Names for classes that have one definition."""
+    definitions = Counter(each.name for outline in outlines for each in outline.classes)
+    types: dict[str, set[str]] = defaultdict(set)
+    for outline in outlines:
+        for name, kind in (*outline.synonyms.items(), *outline.aliases.items()):
+            types[name].add(kind)
+    one = {name: next(iter(kinds)) for name, kinds in types.items() if len(kinds) == 1 and name not in definitions}
+    found: dict[str, str] = {}
+    for name, kind in one.items():
+        for _ in range(_MOST_ANCESTORS):
+            kind = one.get(kind, kind)
+        if definitions[kind] == 1:
+            found[name] = kind
+    return found
 
 
 def _renamed(outline: Outline, aliases: dict[str, str]) -> Outline:
