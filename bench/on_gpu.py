@@ -87,10 +87,12 @@ def torch_with(limits: Limits, mode: str, option: str, script: str = "torch_step
 
 
 def models(limits: Limits, mode: str, option: str) -> list[Round]:
+    """Steps of models that others wrote. ``option``: what the names of the figures end with."""
     return named(in_turns("model_step.py", ("torchvision", "transformers"), limits, checked=mode), option)
 
 
 def named(found: list[Round], option: str) -> list[Round]:
+    """The rounds, with names of figures that end with the option."""
     return [{mode: {f"{what}{option}": each[what] for what in each} for mode, each in one.items()} for one in found]
 
 

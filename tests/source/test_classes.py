@@ -11,6 +11,22 @@ from cuvet.source.result import FileResult
 
 HABITS = ("source-status-dropped", "source-launch-unchecked", "source-copied-owner")
 
+LAYERS = {
+    "layer.h": """
+        struct layer; typedef struct layer layer; typedef struct layer local_layer; typedef layer dense_layer;
+        struct layer { int n; float *weights; cudnnTensorDescriptor_t shape; };""",
+    "layer.c": """
+        #include "layer.h"
+        layer make_layer(int n) {
+            dense_layer l = {0};
+            CHECK(cudnnCreateTensorDescriptor(&l.shape));
+            CHECK(cudaMalloc((void **)&l.weights, n));
+            return l;
+        }
+        void free_layer(layer l) { cudaFree(l.weights); }""",
+}
+"""A structure of C with several names, one of whose members is never ended."""
+
 FOUND = {
     "declared under #if, made through a reference": (
         "source-member-leak",
@@ -37,23 +53,7 @@ FOUND = {
                 Field::~Field() { destroyTextures(); }""",
         },
     ),
-    "a structure of C with several names": (
-        "source-member-leak",
-        {
-            "layer.h": """
-                struct layer; typedef struct layer layer; typedef struct layer local_layer; typedef layer dense_layer;
-                struct layer { int n; float *weights; cudnnTensorDescriptor_t shape; };""",
-            "layer.c": """
-                #include "layer.h"
-                layer make_layer(int n) {
-                    dense_layer l = {0};
-                    CHECK(cudnnCreateTensorDescriptor(&l.shape));
-                    CHECK(cudaMalloc((void **)&l.weights, n));
-                    return l;
-                }
-                void free_layer(layer l) { cudaFree(l.weights); }""",
-        },
-    ),
+    "a structure of C with several names": ("source-member-leak", LAYERS),
     "a class by another name": (
         "source-member-leak",
         {
@@ -322,18 +322,9 @@ FOUND = {
 
 SILENT = {
     "a structure of C with several names, ended by another": {
-        "layer.h": """
-            struct layer; typedef struct layer layer; typedef layer dense_layer;
-            struct layer { int n; float *weights; cudnnTensorDescriptor_t shape; };""",
-        "layer.c": """
+        **LAYERS,
+        "dense.c": """
             #include "layer.h"
-            layer make_layer(int n) {
-                dense_layer l = {0};
-                CHECK(cudnnCreateTensorDescriptor(&l.shape));
-                CHECK(cudaMalloc((void **)&l.weights, n));
-                return l;
-            }
-            void free_layer(layer l) { cudaFree(l.weights); }
             void free_dense(dense_layer l) { free_layer(l); cudnnDestroyTensorDescriptor(l.shape); }""",
     },
     "a name that stands for two classes": {
