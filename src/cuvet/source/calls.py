@@ -68,6 +68,8 @@ class Meaning:
     """Parameters of ``told`` that are the size of memory: they are not followed."""
     flags: frozenset[int]
     """Those that are flags: none are set where they are not known."""
+    user_data: int
+    """The argument that a function of the program is called with later, or -1."""
 
     @cached_property
     def sets_device(self) -> bool:
@@ -146,6 +148,7 @@ def meaning(name: str) -> Meaning | None:
         named=tuple((at, role) for at, role in roles if not _makes(role) and role.verb not in ENDS),
         sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
         flags=frozenset(at for at, parameter in enumerate(told.parameters) if parameter.name.lower() == "flags"),
+        user_data=own.index.get("userData", -1),
     )
 
 

@@ -62,8 +62,8 @@ _NEVER_RETURN = frozenset(
     """.split()
 )
 _LEAVES = re.compile(
-    r"(?i)(?!(?:no|try|check|test|expect|assert|may|can)_)(?:[a-z0-9]+_)?"
-    r"(?:die|fatal|panic|exit|abort|throw|raise|fatal_?error)(?:_(?:with|error|exception|msg|message))*"
+    r"(?i)(?!(?:no|try|check|test|expect|assert|require|may|can)_)(?:[a-z0-9]+_)?"
+    r"(?:die|fatal|panic|exit|abort|(?:re_?)?throw|raise|fatal_?error)(?:_(?:with|error|exception|msg|message))*"
 )
 """A function of that name; with one word before it at most, for ``CHECK_AND_EXIT`` and ``TRY_NO_THROW`` return."""
 _DEFERS = re.compile(

@@ -14,6 +14,7 @@ _ASSIGNS = re.compile(
     rb"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|[(,]\s*&([A-Za-z_]\w*)"
 )
 """A variable gets another value, as far as the text shows."""
+_TRUTH = {"true": True, "false": False, "TRUE": True, "FALSE": False}
 
 
 class Conditions(Expressions):
@@ -40,7 +41,12 @@ class Conditions(Expressions):
             super().condition(node, yes, no)
 
     def compare(self, node: Node, left: Node, right: Node, same: bool, yes: int, no: int) -> None:
-        if self._is_constant(text_of(left), text_of(right)):
+        one, truth = (
+            (right, _TRUTH.get(text_of(left))) if text_of(left) in _TRUTH else (left, _TRUTH.get(text_of(right)))
+        )
+        if truth is not None:
+            self.condition(one, *((yes, no) if truth == same else (no, yes)))
+        elif self._is_constant(text_of(left), text_of(right)):
             self.decided(same, yes, no)
         else:
             super().compare(node, left, right, same, yes, no)

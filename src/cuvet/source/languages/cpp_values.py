@@ -193,12 +193,12 @@ class Expressions(Flow):
         if name in TRANSPARENT and given:
             found: Value = self.read(given[0], dropped)
             return found
-        if _THROWS.search(name) or runs_later(name):
-            self.escape_names(arguments)
-            return None
         if never_returns(name):
             self.emit(Return(node.start_byte, node.end_byte, how="exit"))
             self.builder.stop()
+            return None
+        if _THROWS.search(name) or runs_later(name):
+            self.escape_names(arguments)
             return None
         known = name in symbols()
         if not known and not self.hot(node):

@@ -292,6 +292,8 @@ class Effects:
                 self.world.adopt(role, word)
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
+        if 0 <= found.user_data < len(given):
+            self._give(given[found.user_data])
         for at, value in enumerate(given):
             if isinstance(value, Address) and all(at != each for each, _ in found.made) and not found.fills(at):
                 self.handles.give(value, written=not found.only_reads(at))

@@ -46,6 +46,9 @@ _LAUNCH = re.compile(rb"(?<!<)<<([ \t]{0,4})<(?!<)((?:[^;{}<]|<(?!<)){0,400}?)>>
 """``kernel << <grid, block>> >(...)``, as formatters for C++ write a launch."""
 _IF_FAILED = re.compile(rb"(?<!\w)IF_(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
 """``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
+_JUMPS = re.compile(rb"\b([A-Z]{1,20}_)(TRY|CATCH|FINALLY|END_TRY)\([^()\n]{0,40}\)[ \t]{0,8};")
+"""``PG_TRY(); ... PG_CATCH(); ... PG_END_TRY();``, which PostgreSQL's elog.h makes of ``sigsetjmp``."""
+_JUMPS_AS = {b"TRY": b"try {", b"CATCH": b"}catch(E){", b"END_TRY": b"}"}
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
     rb"(?<=[(,])\s*(typename)(?=\s+[\w:]{1,200}\{)"
@@ -103,10 +106,27 @@ def corrected(text: bytes, grammar: str) -> bytes:
         if b"] __" in text or b"]__" in text or b"DEVICE" in text:
             text = _OF_LAMBDA.sub(_blank, text)
         text = _IF_FAILED.sub(_as_if, text)
+        if b"_END_TRY(" in text:
+            text = _with_handlers(text)
         for pattern in (_OF_CLASS, _OF_TYPE, _BEHIND, _QT, _LATE, _TITLE):
             text = pattern.sub(_blank_group, text)
         return _LONE_MACRO.sub(_without_lone_macro, text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
+
+
+def _with_handlers(text: bytes) -> bytes:
+    """With ``try`` and ``catch`` for macros that are named so. Those with a FINALLY stay: what is behind it runs in any case."""
+    changed, open_ = bytearray(text), list[list[re.Match[bytes]]]()
+    for match in _JUMPS.finditer(text):
+        if match[2] == b"TRY":
+            open_.append([match])
+        elif open_ and open_[-1][0][1] == match[1]:
+            open_[-1].append(match)
+            group = open_.pop() if match[2] == b"END_TRY" else []
+            if [each[2] for each in group] == [b"TRY", b"CATCH", b"END_TRY"]:
+                for each in group:
+                    changed[each.start() : each.end()] = _JUMPS_AS[each[2]].ljust(len(each[0]))
+    return bytes(changed)
 
 
 def with_closed_brackets(text: bytes) -> bytes:
