@@ -176,8 +176,6 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[ClassOutline, ...] = ()
     parents: dict[str, str] = {}
     """In C++, classes that are derived from one other class, and that one."""
-    aliases: dict[str, str] = {}
-    """In C, other names of structures, and the structures' own."""
     synonyms: dict[str, str] = {}
     """Other names of types, and the types'."""
     effects: tuple[Effect, ...] = ()

@@ -79,10 +79,8 @@ class Found:
     classes: list[Class] = field(default_factory=list)
     variables: list[Node] = field(default_factory=list)
     """Declarations outside functions and classes; also those of functions."""
-    aliases: dict[str, str] = field(default_factory=dict)
-    """Names of C for structures that have a name of their own, and that one."""
     synonyms: dict[str, str] = field(default_factory=dict)
-    """Other names of types (``typedef layer convolutional_layer;``, ``using A = B;``), and the types'."""
+    """Other names of types (``typedef struct tag {...} name;``, ``typedef layer other_layer;``, ``using A = B;``), and the types'."""
 
 
 def definitions(root: Node, text: bytes) -> Found:
@@ -179,7 +177,7 @@ def _class(node: Node, found: Found, waiting: list[tuple[Node, str]], alias: str
     name_node = node.child_by_field_name("name")
     name = text_of(name_node).split("<")[0].split("::")[-1].strip() if name_node is not None else alias
     if alias and alias != name:
-        found.aliases[alias] = name
+        found.synonyms[alias] = name
     if body is None:
         return
     bases = tuple(text_of(child) for child in node.named_children if child.type == "base_class_clause")

@@ -47,7 +47,6 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         file=str(source.path),
         classes=tuple(_class(each, source) for each in found.classes if each.name and each.members),
         parents=_parents(found) if source.is_cpp else {},
-        aliases=found.aliases,
         synonyms=found.synonyms,
         effects=effects,
         objects=objects,

@@ -60,25 +60,11 @@ def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
 
 
 def by_one_name(outlines: Sequence[Outline]) -> list[Outline]:
-    """The outlines, with structures of C by the names that their variables are declared with. A structure with several is left, but for
-    names that stand for the same type in all files."""
-    several: dict[str, set[str]] = defaultdict(set)
-    for outline in outlines:
-        for alias, name in outline.aliases.items():
-            several[name].add(alias)
-    types = {kind for outline in outlines for kind in outline.synonyms.values()}
-    aliases = {name: next(iter(found)) for name, found in several.items() if len(found) == 1 and name not in types}
-    renamed = [_renamed(outline, aliases) for outline in outlines] if aliases else list(outlines)
-    synonyms = _synonyms(renamed)
-    return [_renamed(outline, synonyms) for outline in renamed] if synonyms else renamed
-
-
-def _synonyms(outlines: Sequence[Outline]) -> dict[str, str]:
-    """Names for classes that have one definition."""
+    """The outlines, with classes that have one definition by its name, where a name stands for the same type in all files."""
     definitions = Counter(each.name for outline in outlines for each in outline.classes)
     types: dict[str, set[str]] = defaultdict(set)
     for outline in outlines:
-        for name, kind in (*outline.synonyms.items(), *outline.aliases.items()):
+        for name, kind in outline.synonyms.items():
             types[name].add(kind)
     one = {name: next(iter(kinds)) for name, kinds in types.items() if len(kinds) == 1 and name not in definitions}
     found: dict[str, str] = {}
@@ -87,19 +73,15 @@ def _synonyms(outlines: Sequence[Outline]) -> dict[str, str]:
             kind = one.get(kind, kind)
         if definitions[kind] == 1:
             found[name] = kind
-    return found
+    return [_renamed(outline, found) for outline in outlines] if found else list(outlines)
 
 
-def _renamed(outline: Outline, aliases: dict[str, str]) -> Outline:
-    owners = {effect.owner for effect in outline.effects}.union(each.name for each in outline.classes)
-    if aliases.keys().isdisjoint(owners):
+def _renamed(outline: Outline, synonyms: dict[str, str]) -> Outline:
+    if synonyms.keys().isdisjoint(effect.owner for effect in outline.effects):
         return outline
     replace = msgspec.structs.replace
-    return replace(
-        outline,
-        effects=tuple(replace(it, owner=aliases.get(it.owner, it.owner)) for it in outline.effects),
-        classes=tuple(replace(it, name=aliases.get(it.name, it.name)) for it in outline.classes),
-    )
+    effects = tuple(replace(it, owner=synonyms.get(it.owner, it.owner)) for it in outline.effects)
+    return replace(outline, effects=effects)
 
 
 def with_inner(outlines: Sequence[Outline]) -> list[Outline]:
