@@ -26,6 +26,12 @@ def status_value(api: Api, name: str) -> int:
 
 
 @cache
+def library_statuses() -> dict[str, int]:
+    """The numbers of the statuses of all libraries, by their names."""
+    return {name: number for api in LIBRARIES for name, number in _values(api).items()}
+
+
+@cache
 def _values(api: Api) -> dict[str, int]:
     return dict(_statuses(api))
 

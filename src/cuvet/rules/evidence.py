@@ -29,12 +29,29 @@ _ENTRY_POINT = re.compile(r"\bcu[A-Z]\w+")
 KINDS = ("measured", "recorded", "documented", "reported")
 _KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
 
+_OF_LANGUAGES = {
+    "python": re.compile(
+        r"(?:CuPy|Numba(?:-CUDA)?|NumPy|PyCUDA|PyTorch) documentation|PyTorch Tutorials|cuda\.core|What's New In Python"
+    ),
+    "c#": re.compile(r"ManagedCuda|C# language reference"),
+}
+"""Documents that are about one language only."""
+
 
 @cache
 def evidence_of(rule: type[Rule]) -> tuple[Evidence, ...]:
     """What is known about the rule. TextError if its text cannot be read."""
     with mistakes_in(rule.where("evidence")):
         return tuple(evidence(name, value, rule.name) for name, value in fields(rule.evidence))
+
+
+@cache
+def evidence_in(rule: type[Rule], language: str) -> tuple[Evidence, ...]:
+    """What is known about the rule, without documents that are about another language, unless there is nothing else."""
+    others = [documents for of, documents in _OF_LANGUAGES.items() if of != language]
+    known = evidence_of(rule)
+    fit = tuple(each for each in known if not any(documents.match(each.source) for documents in others))
+    return fit or known
 
 
 @cache

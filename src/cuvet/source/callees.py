@@ -4,6 +4,7 @@ Each of these is weak by itself, so that only makers are taken at their word: an
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -19,7 +20,7 @@ from cuvet.source.syntax.parsing import Node, Source, storage, text_of
 _ENTRY_POINT = re.compile(r"[cC]u(?:da)?[A-Z]\w+$")
 _HELPER = re.compile(r"_?(?:[hH]elper|[wW]rapper|[cC]hecked|[sS]afe|[iI]mpl|[tT]racked|[dD]ebug)_?$")
 _CREATES = re.compile(r"(?i)create")
-_HANDLE = re.compile(rb"\b((?:cuda|CU|cu|nccl|nvrtc)\w+)\s+(\w+)\s*;")
+_DECLARED = re.compile(rb"\b(?!(?:return|delete|goto|throw|else|case|co_return)\b)(\w+)\s+(\w+)\s*;")
 _DEEPEST = 500
 """Nodes around a function."""
 _INITIALISED = re.compile(rb"[=({]")
@@ -99,20 +100,31 @@ def _like(known: Meaning) -> dict[int, Summary]:
 
 def _created(name: str, text: bytes) -> dict[int, Summary]:
     """Of a function that is given the address of a handle that has no value yet."""
-    handles = {
-        match[2]: match[1].decode()
-        for match in _HANDLE.finditer(text)
-        if match[1].decode() in _makers() and not re.search(rb"\*\s*%s\s*[;=]" % match[2], text)
-    }
+    declared = _declared(text)
     summaries: dict[int, Summary] = {}
-    if handles:
+    if declared:
         pattern = rb"\b%s\s*(?:<[^;<>(){}]*>)?\s*\(([^;(){}]*)\)" % re.escape(name.encode())
         for match in re.finditer(pattern, text):
             given = [argument.strip() for argument in match[1].split(b",")]
             for at, argument in enumerate(given):
-                if argument[:1] == b"&" and (kind := handles.get(argument[1:].strip())) is not None:
-                    summaries.setdefault(len(given), Summary()).makes[at] = _makers()[kind]
+                places = declared.get(argument[1:].strip(), []) if argument[:1] == b"&" else []
+                before = bisect_left(places, (match.start(), ""))
+                maker = _makers().get(places[before - 1][1]) if before else None
+                if maker is not None:
+                    summaries.setdefault(len(given), Summary()).makes[at] = maker
     return summaries
+
+
+def _declared(text: bytes) -> dict[bytes, list[tuple[int, str]]]:
+    """Of variables that are declared as handles without a value, and of no other sort anywhere: where, and the type."""
+    found: dict[bytes, list[tuple[int, str]]] = {}
+    for match in _DECLARED.finditer(text):
+        found.setdefault(match[2], []).append((match.start(), match[1].decode()))
+    return {
+        name: places
+        for name, places in found.items()
+        if any(kind in _makers() for _, kind in places) and not re.search(rb"\*\s*%s\s*[;=]" % name, text)
+    }
 
 
 @cache

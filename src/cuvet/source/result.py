@@ -41,6 +41,10 @@ class MemberDeed(msgspec.Struct, frozen=True):
     once: bool = False
 
 
+RESULT = -1
+"""In place of a parameter: what the function returns."""
+
+
 class Summary(msgspec.Struct):
     """What a function does with its parameters: ``ends``, ``makes`` and ``keeps`` by their positions. ``makes`` and ``returns`` name the
     entry point that made it."""
@@ -59,6 +63,8 @@ class Summary(msgspec.Struct):
     members: list[MemberDeed] = []
     """In the order of its text; of methods of C# that are called by the name of their class."""
     returns: str = ""
+    at_times: set[int] = set()
+    """Of ``makes``, those that it makes only if more is true than that its calls succeed; ``RESULT`` is what it returns."""
     owner: str | None = None
     """The class of the function, ``""`` for none; None: not known."""
     scopes: tuple[str, ...] | None = None
@@ -118,6 +124,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """It happens under a condition."""
     under: tuple[tuple[str, bool], ...] = ()
     """The conditions around it, and what each has to be."""
+    left_before: tuple[tuple[str, bool], ...] = ()
+    """The conditions at which the function returns before, and what each has to be so that it does not."""
     kind: str = ""
     api: str = ""
     value: str = ""
@@ -186,6 +194,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """The file asks for devices, or switches between them."""
     constructors: tuple[Constructor, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
+    own_calls: tuple[tuple[str, str, str], ...] = ()
+    """(class, function, function of the same object that it calls), where one of the two sounds like an end."""
     handed: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
     """Members that are made somewhere in the file, and assigned something else in it."""

@@ -1,7 +1,7 @@
 """Findings about source files, and the places that they name."""
 
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
-from cuvet.rules.evidence import evidence_of
+from cuvet.rules.evidence import evidence_in
 from cuvet.rules.rule import Rule
 from cuvet.source.syntax.parsing import Source
 
@@ -30,7 +30,7 @@ def finding(
         path=path,
         because=because,
         help=rule.help,
-        evidence=evidence_of(rule),
+        evidence=evidence_in(rule, at.frames[0].language if at.frames else ""),
     )
 
 

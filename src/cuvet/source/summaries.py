@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from cuvet.catalog import Kind
 from cuvet.source.calls import ASKING, Meaning, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
-from cuvet.source.result import Ending, Summaries, Summary
+from cuvet.source.result import RESULT, Ending, Summaries, Summary
 
 _WORD = re.compile(r"\w+")
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
@@ -86,12 +87,14 @@ def _may_be_of(call: Invoke, owner: str | None) -> bool:
 
 @dataclass
 class _Summary:
-    """What is read of a function. ``positions`` has its parameters, ``made`` by local variable or result what made the object in it."""
+    """What is read of a function. ``positions`` has its parameters, ``made`` by local variable or result what made the object in it, and
+    whether it always does; ``mixed`` are the parameters that get objects of several kinds, and the result if it can be another one."""
 
     function: Function
     callees: Summaries
     found: Summary = field(default_factory=Summary)
-    made: dict[str, str] = field(default_factory=dict)
+    made: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    mixed: set[int] = field(default_factory=set)
 
     def read(self) -> Summary:
         function, found = self.function, self.found
@@ -100,21 +103,33 @@ class _Summary:
         self.changed = {lvalue for operation in function.operations for lvalue in _changed(operation)}
         found.references.update(at for at, each in enumerate(function.parameters) if each.reference)
         found.variables.update(at for at in found.references if "*" not in function.parameters[at].type)
+        results = {it.result for it in function.operations if isinstance(it, Invoke) and it.result and meaning(it.name)}
+        copied = {it.lvalue for it in function.operations if isinstance(it, Assign) and it.value in results}
+        self.statuses = results | copied
+        self.leaves = [
+            (operation.start, block.guards)
+            for block in function.blocks
+            for operation in block.operations
+            if isinstance(operation, Return)
+        ]
         found.sets.update(at for name, at in self.positions.items() if name in self.changed and at in found.references)
         for block in function.blocks:
             for operation in block.operations:
                 self._operation(operation, block.guards)
-        for position in found.keeps:
+        for position in (self.mixed - {RESULT}) | found.keeps:
             found.makes.pop(position, None)
+            found.keeps.add(position)
+        if RESULT in self.mixed:
+            found.returns = ""
         return found
 
     def _operation(self, operation: Operation, guards: Guards) -> None:
         if isinstance(operation, Invoke) and not operation.launch and (known := meaning(operation.name)) is not None:
             self._cuda(operation, known, guards)
         elif isinstance(operation, Invoke) and (callee := summary_of(operation, self.callees)) is not None:
-            self._through(operation, callee)
+            self._through(operation, callee, guards)
         elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in self.made:
-            self._handed_on(operation.lvalue, self.made.pop(operation.value))
+            self._handed_on(operation.lvalue, *self.made.pop(operation.value))
         else:
             self._other(operation)
 
@@ -123,21 +138,23 @@ class _Summary:
             value = call.argument(at)
             position, through = self._position(value)
             if position >= 0:
-                self.found.ends[position] = Ending(call.name, through, self._always(guards, value), call.once)
+                self.found.ends[position] = Ending(call.name, through, self._always(call, guards, value), call.once)
+            elif (position := self.positions.get(root(lvalue_of(value)), -1)) >= 0:
+                self.found.keeps.add(position)  # a part of it is ended
         for at, _ in known.made:
-            self._made(call.argument(at), call.name)
+            self._made(call.argument(at), call.name, self._succeeds(call, guards))
         for at, _ in known.named:
             value = call.argument(at)
             always = value not in self.changed and not guards and call.name not in ASKING
-            if isinstance(value, str) and value in self.positions and always:
+            if isinstance(value, str) and value in self.positions and always and self._is_reached(call, value):
                 self.found.uses.setdefault(self.positions[value], (call.name, at))
 
-    def _through(self, call: Invoke, callee: Summary) -> None:
+    def _through(self, call: Invoke, callee: Summary, guards: Guards) -> None:
         """A function is called that makes or ends objects for this one."""
         for at, value in enumerate(call.arguments):
             if at in callee.makes:
                 target = Address(value) if at in callee.references and isinstance(value, str) else value
-                self._made(target, callee.makes[at])
+                self._made(target, callee.makes[at], at not in callee.at_times and self._succeeds(call, guards))
             elif at in callee.ends:
                 position, through = self._position(value)
                 if position >= 0:
@@ -145,14 +162,14 @@ class _Summary:
             elif at in callee.keeps and isinstance(value, str) and value in self.positions:
                 self.found.keeps.add(self.positions[value])
         if callee.returns and call.result:
-            self.made[call.result] = callee.returns
+            self.made[call.result] = callee.returns, RESULT not in callee.at_times and self._succeeds(call, guards)
 
-    def _handed_on(self, lvalue: str, api: str) -> None:
+    def _handed_on(self, lvalue: str, api: str, always: bool) -> None:
         """What was made is assigned to another variable, or to the caller's."""
         if lvalue in self.function.locals:
-            self.made[lvalue] = api
+            self.made[lvalue] = api, always
         elif lvalue.removesuffix("[0]") in self.positions:
-            self._made(Address(lvalue), api)
+            self._made(Address(lvalue), api, always)
 
     def _position(self, value: Value) -> tuple[int, bool]:
         """(parameter, whether through it as a pointer) that a value is; -1 if it is none."""
@@ -162,30 +179,59 @@ class _Summary:
             return self.positions[value], False
         return (self.positions.get(value[:-3], -1), True) if value.endswith("[0]") else (-1, False)
 
-    def _always(self, guards: Guards, value: Value) -> bool:
-        """Whether the block is reached whenever the value is something."""
-        asked = (self.function.blocks[block].edges[0].condition for block, _ in guards)
-        return all(condition is not None and condition.lvalue == value for condition in asked)
+    def _always(self, call: Invoke, guards: Guards, value: Value) -> bool:
+        """Whether the call in the block is reached whenever the value is something."""
+        return self._only_ask_for(guards, value) and self._is_reached(call, value)
 
-    def _made(self, value: Value, api: str) -> None:
-        positions, makes = self.positions, self.found.makes
-        if isinstance(value, Address):
-            lvalue = value.lvalue
-            if lvalue.endswith("[0]") and lvalue[:-3] in positions:
-                makes[positions[lvalue[:-3]]] = api
-            elif lvalue in positions:
-                if self.function.parameters[positions[lvalue]].reference:
-                    makes[positions[lvalue]] = api
-            elif lvalue in self.function.locals:
-                self.made[lvalue] = api
-        elif isinstance(value, str) and value in positions:
-            makes[positions[value]] = api
+    def _succeeds(self, call: Invoke, guards: Guards) -> bool:
+        """Whether the call in the block is reached unless a call of CUDA fails."""
+        return self._only_ask_for(guards, None, failures=True) and self._is_reached(call, None)
+
+    def _is_reached(self, call: Invoke, value: Value) -> bool:
+        """Whether the function returns before the call at most where the value is nothing, or where a call of CUDA failed."""
+        return all(
+            start > call.start or self._only_ask_for(guards, value, failures=True) for start, guards in self.leaves
+        )
+
+    def _only_ask_for(self, guards: Guards, value: Value, failures: bool = False) -> bool:
+        conditions = (self.function.blocks[block].edges[0].condition for block, _ in guards)
+        return all(
+            condition is not None
+            and condition.value == 0
+            and (condition.lvalue == value or (failures and condition.lvalue in self.statuses))
+            for condition in conditions
+        )
+
+    def _made(self, value: Value, api: str, always: bool) -> None:
+        lvalue = lvalue_of(value)
+        if isinstance(value, Address) and lvalue in self.function.locals and lvalue not in self.positions:
+            self.made[lvalue] = api, always
+        elif lvalue in self.positions:
+            at = self.positions[lvalue]
+            if isinstance(value, str) or self.function.parameters[at].reference:
+                self._makes(at, api, always)
+        elif isinstance(value, Address) and lvalue.endswith("[0]") and lvalue[:-3] in self.positions:
+            self._makes(self.positions[lvalue[:-3]], api, always)
+
+    def _makes(self, at: int, api: str, always: bool) -> None:
+        found = self.found
+        before = found.returns if at == RESULT else found.makes.get(at, "")
+        if before and _made_kind(before) is not _made_kind(api):
+            self.mixed.add(at)
+        if at == RESULT:
+            found.returns = api
+        else:
+            found.makes[at] = api
+        if not always or before:
+            found.at_times.add(at)
 
     def _other(self, operation: Operation) -> None:
         given: list[Value] = []
         if isinstance(operation, Return):
             if isinstance(operation.value, str) and operation.value in self.made:
-                self.found.returns = self.made[operation.value]
+                self._makes(RESULT, *self.made[operation.value])
+            elif operation.value != 0 and operation.how == "return":
+                self.mixed.add(RESULT)
             given = [operation.value]
         elif isinstance(operation, Assign):
             if operation.lvalue not in self.positions:
@@ -204,6 +250,12 @@ class _Summary:
                 self.found.keeps.add(self.positions[variable])
             if not isinstance(operation, Return):
                 self.made.pop(variable, None)
+
+
+def _made_kind(api: str) -> Kind:
+    known = meaning(api)
+    assert known is not None
+    return known.made[0][1].kind
 
 
 def _changed(operation: Operation) -> Iterator[str]:

@@ -30,9 +30,9 @@ _VIEW = re.compile(
 )
 """A variable that is made a view of something."""
 _BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
-_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*cu\w{1,80}\s*\()")
+_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*(?:cu|nccl|nvrtc|nvJitLink)\w{1,80}\s*\()")
 """A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
-_STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*cu(?:da)?[A-Z]\w{0,80}\s*\(")
+_STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:cu(?:[a-z]{2,9}?)?|nccl|nvrtc|nvJitLink)[A-Z]\w{0,80}\s*\(")
 """A variable is set to what a call of CUDA gives."""
 _LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue"})
 _NOT_NAMES = frozenset(

@@ -132,7 +132,10 @@ class Lowering(Conditions):
 
     def _initial_value(self, node: Node, name: str, kind: str, shape: str) -> Value:
         if node.type not in ("argument_list", "initializer_list"):
-            return self.set_to(name, node)
+            value = self.set_to(name, node)
+            if node.type == "identifier" and isinstance(value, str) and not (is_plain(kind) or shape):
+                self.emit(Escape(value, node.start_byte))  # an object of a class is made of it, perhaps its owner
+            return value
         given = node.named_children
         if len(given) == 1 and (is_plain(kind) or shape.startswith("*")):
             return self.value(given[0])

@@ -12,11 +12,7 @@ HANDLE = re.compile(
     r"|cufftHandle|ncclComm_t|nvrtcProgram|nvJitLinkHandle)\b"
 )
 """Types of variables that hold objects of CUDA: pointers and handles."""
-_NULL = frozenset(
-    """
-    NULL nullptr false FALSE cudaSuccess CUDA_SUCCESS cudaStreamDefault CUDNN_STATUS_SUCCESS CUBLAS_STATUS_SUCCESS
-    """.split()
-)
+_NULL = frozenset({"NULL", "nullptr", "false", "FALSE"})
 _TRUE = frozenset({"true", "TRUE"})
 BEFORE_CALLS = frozenset(b"return else throw case do goto new delete co_return co_await and or not".split())
 """Words that stand before a call, and not before a declaration."""

@@ -126,7 +126,7 @@ class Expressions(Flow):
             return None
         if self.concerns(lvalue) or self.follows(value):
             self.emit(Assign(lvalue, value, node.start_byte, node.end_byte))
-        return lvalue
+        return value if isinstance(value, int) else lvalue
 
     def _update(self, node: Node, dropped: bool = False) -> Value:
         lvalue = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])

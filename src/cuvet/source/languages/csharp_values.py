@@ -115,7 +115,7 @@ class Expressions(Wrapped):
             return value
         lvalue = self.lvalue(left)
         self.assign(lvalue, value, node)
-        return lvalue or None
+        return value if isinstance(value, int) else lvalue or None
 
     def _changed(self, node: Node) -> Value:
         """``x++``."""

@@ -137,11 +137,10 @@ class Expressions(Lowering):
         mixed = any(lvalue and lvalue in values[at + 1 :] for at, lvalue in enumerate(lvalues)) or len(lvalues) != len(
             values
         )
+        for value in values if mixed else ():
+            self.escape(value, node.start_byte)
         for at, lvalue in enumerate(lvalues):
-            value = values[at] if at < len(values) else None
-            if mixed:
-                self.escape(value, node.start_byte)
-            self.assign(lvalue, None if mixed else value, node)
+            self.assign(lvalue, values[at] if at < len(values) and not mixed else None, node)
 
     def _store(self, lvalue: str, found: Value | Several, node: Node) -> None:
         if not isinstance(found, tuple):

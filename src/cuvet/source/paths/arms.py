@@ -8,7 +8,7 @@ from cuvet.catalog import Kind
 from cuvet.model.touching import touches_memory
 from cuvet.source.calls import meaning
 from cuvet.source.methods import shared_objects
-from cuvet.source.ownership import takes_over
+from cuvet.source.ownership import hands_over, takes_over
 from cuvet.source.paths.ahead import Ahead
 from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Guards
@@ -114,6 +114,29 @@ class Arms:
         """Lvalues that are copied to others."""
         operations = (each for block in self._function.blocks for each in block.operations)
         return frozenset(each.value for each in operations if isinstance(each, Assign) and isinstance(each.value, str))
+
+    @cached_property
+    def _names_of_results(self) -> dict[str, str]:
+        operations = (each for block in self._function.blocks for each in block.operations)
+        return {
+            each.value: each.lvalue
+            for each in operations
+            if isinstance(each, Assign) and isinstance(each.value, str) and each.value[:1] == "%"
+        }
+
+    def named(self, result: str) -> str:
+        """The variable that a call's result is assigned to, or the result."""
+        return self._names_of_results.get(result, result)
+
+    @cached_property
+    def _let_go(self) -> frozenset[str]:
+        operations = (each for block in self._function.blocks for each in block.operations)
+        calls = (each for each in operations if isinstance(each, Invoke) and hands_over(each.name))
+        return frozenset(lvalue_of(value) for call in calls for value in call.arguments)
+
+    def lets_go(self, lvalue: str) -> bool:
+        """Whether the function ends what the lvalue holds, or gives it to one that is named as if it did."""
+        return lvalue in self._ends or lvalue in self._let_go
 
     def may_end(self, lvalue: str) -> bool:
         """Whether the function ends what the lvalue holds, or copies it to where it may be ended."""

@@ -31,7 +31,7 @@ from cuvet.source.program import (
     lvalue_of,
     pointed_at,
 )
-from cuvet.source.result import Ending, Summaries, Summary
+from cuvet.source.result import RESULT, Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
 
 
@@ -265,7 +265,8 @@ class Effects:
             self.world.use_device(device)
             return
         if operation.name in ASKING:
-            self.handles.escaped.update(word for value in given if (word := self.handles.known(value)) is not None)
+            for value in given:
+                self.handles.give(value, written=isinstance(value, str))
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
         made = {at: self.handles.fresh() for at, _ in found.made} if found.made and not fails else {}
@@ -327,7 +328,10 @@ class Effects:
                 self._ended_by(operation, summary.ends[at], given, here, sets=at in summary.sets)
             elif at in summary.makes and here.key not in self.failing:
                 target = Address(value) if isinstance(value, str) and at in summary.references else value
-                self._made_by(operation, summary.makes[at], target, here)
+                if at in summary.at_times and self._may_not_make(operation, pointed_at(target)):
+                    self.handles.give(target, written=True)
+                else:
+                    self._made_by(operation, summary.makes[at], target, here)
             elif at in summary.keeps or isinstance(value, Address):
                 self.handles.give(value, written=True)
             elif at in summary.references and isinstance(value, str):
@@ -335,10 +339,16 @@ class Effects:
         result = operation.result
         if summary.makes and result:
             self.statuses.doubtful[result] = here.key
-        if summary.returns and here.key not in self.failing:
+        unsure = RESULT in summary.at_times and self._may_not_make(operation, self.arms.named(result))
+        if summary.returns and here.key not in self.failing and not unsure:
             self._made_by(operation, summary.returns, Address(result), here)
         elif result:
             self.handles.words[result] = self.handles.fresh()
+
+    def _may_not_make(self, operation: Invoke, lvalue: str) -> bool:
+        """Whether a function that makes something at times may make nothing here: it is told so by a constant, or its caller ends what it
+        made somewhere, and knows when."""
+        return self.arms.lets_go(lvalue) or any(value in (0, 1) for value in operation.arguments)
 
     def _object(self, operation: Invoke, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""

@@ -305,7 +305,8 @@ class Path:
         if word is not None and other is not None:
             if word == other:
                 return condition.same
-            if (word < FIRST and other < FIRST) or (other == 0 and word in effects.world.made_by):
+            made = effects.world.made_by
+            if (word < FIRST and other < FIRST) or word in made or other in made:  # a new object is none that was there
                 return not condition.same
         if at in self.loops:
             return None

@@ -15,6 +15,7 @@ from cuvet.rules.rule import Rule
 from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
+from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
@@ -28,6 +29,7 @@ _REPEATED = re.compile(
     r"|draw|infer|transform|encode|decode|calc|sort|reduce|scan|copy|send|recv|receive|multiply|enqueue)"
 )
 """Names of functions that are called again and again."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _HOST = "host memory"
 _DEVICE = "device memory"
 
@@ -85,7 +87,7 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
     if member not in assigned and (mismatched := tuple(_mismatched(whole, member))):
         yield from mismatched
     elif (
-        not (really(ended, made) or given or member in handed)
+        not (really(ended, made, whole.run_at_end) or given or member in handed)
         and (severity := _how_complete(whole, member, lasting))
         and _missed(whole, made[0])
     ):
@@ -100,10 +102,23 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
 
 
 def _missed(whole: Whole, made: Effect) -> bool:
-    """Modules end with their context, and contexts with the process: one is missed where others are ended."""
+    """Modules end with their context, and contexts with the process: one is missed where others are ended. Nothing of CUDA's own is missed
+    where the destructor ends all that the context has (CUDA Driver API, cuCtxDestroy; CUDA Runtime API, cudaDeviceReset)."""
+    known = meaning(made.api)
+    if (
+        known is not None
+        and known.entry_point.api in ("driver", "runtime")
+        and any(_ends_all(each) for each in whole.of("", "calls"))
+    ):
+        return False
     return made.kind not in (Kind.MODULE.noun, Kind.CONTEXT.noun) or any(
         effect.verb == "ends" and effect.kind == made.kind for effects in whole.effects.values() for effect in effects
     )
+
+
+def _ends_all(effect: Effect) -> bool:
+    called = meaning(effect.api)
+    return effect.kind == Kind.CONTEXT.noun or (called is not None and called.resets)
 
 
 def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
@@ -182,10 +197,18 @@ def _overwritten(
         return
     yield from _lost_anew(whole, member)
     for effect in made if ended and not whole.of(member, "tests") else ():
-        alone = sum(each.function == effect.function for each in whole.effects[member]) == 1
+        here = {effect.function, *whole.own_calls[effect.function]}
+        alone = sum(each.function in here for each in whole.effects[member]) == 1 and not _once(whole, effect)
         if effect.method and not effect.guarded and _REPEATED.search(effect.function) and alone:
             message = f"{whole.name}::{effect.function} makes {member} anew each time, and loses the one before"
             yield finding_of(SourceMemberOverwritten, whole, member, effect, message, effect, None)
+
+
+def _once(whole: Whole, made: Effect) -> bool:
+    """Whether a member, or a function of the class, decides that the function returns before."""
+    asked = (text.partition(" ")[0] for text, _ in made.left_before)
+    own = {*whole.outline.members, *whole.outline.declared}
+    return any(name in own for text in asked for name in _WORD.findall(text))
 
 
 def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ def kept(effects: Sequence[Effect], source: Source) -> Iterator[Finding]:
         elsewhere = {effect.function for effect in made}.isdisjoint(effect.function for effect in ended)
         if not (made and ended and elsewhere) or rest or not all(_where_null(each) for each in made):
             continue
-        if not _set(name, source):
+        if not _set(name, source) and not _at_exit(ended[0].function, source):
             told.setdefault(ended[0].function, _finding(name, made[0], ended[0]))
     yield from told.values()
 
@@ -47,6 +47,12 @@ def _set(name: str, source: Source) -> bool:
     """Whether a statement of the file sets the variable, or its address is taken by another than CUDA."""
     word = re.escape(name.encode())
     return re.search(rb"[;{})]\s*%s\s*=(?!=)|(?:swap|exchange)\s*\([^;]*\b%s\b" % (word, word), source.code) is not None
+
+
+def _at_exit(function: str, source: Source) -> bool:
+    """Whether the function is one that the process calls when it ends."""
+    word = re.escape(function.encode())
+    return re.search(rb"(?:\bat_?(?:quick_)?exit|\bon_exit)\s*\(\s*&?\s*%s\b" % word, source.code) is not None
 
 
 def _finding(name: str, made: Effect, ended: Effect) -> Finding:

@@ -110,9 +110,9 @@ def _ends_another(outline: Outline, made: Effect, named_by: Collection[str]) -> 
     return None
 
 
-def really(ended: list[Effect], made: list[Effect]) -> list[Effect]:
-    """Without those that only clean up when the function that made the member fails."""
-    return [effect for effect in ended if not _cleans_up(effect, made)]
+def really(ended: list[Effect], made: list[Effect], run_at_end: Collection[str]) -> list[Effect]:
+    """Without those that only clean up when the function that made the member fails. Functions ``run_at_end`` are called to end all."""
+    return [effect for effect in ended if effect.function in run_at_end or not _cleans_up(effect, made)]
 
 
 def _cleans_up(ended: Effect, made: list[Effect]) -> bool:

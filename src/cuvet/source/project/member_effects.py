@@ -75,6 +75,7 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
                     yield msgspec.structs.replace(
                         effect,
                         under=_conditions(function, block),
+                        left_before=_left_before(function, operation) if verb in ("makes", "ends") else (),
                         value=_set_to(function, operation),
                         grows=verb == "makes" and _grows(function, block, operation, source),
                     )
@@ -112,6 +113,21 @@ def _conditions(function: Function, block: Block) -> tuple[tuple[str, bool], ...
     decided = ((function.blocks[at].edges, arm) for at, arm in block.guards)
     edges = (edges[arm] for edges, arm in decided if arm < len(edges))
     return tuple((edge.condition.text, edge.truth) for edge in edges if edge.condition is not None)
+
+
+def _left_before(function: Function, operation: Operation) -> tuple[tuple[str, bool], ...]:
+    """``if (!made_) return;`` above it."""
+    blocks = function.blocks
+    return tuple(
+        (edge.condition.text, not edge.truth)
+        for block in blocks
+        for edge in block.edges
+        if edge.condition is not None and edge.condition.start < operation.start and _returns(blocks[edge.target])
+    )
+
+
+def _returns(block: Block) -> bool:
+    return len(block.operations) > 0 and isinstance(block.operations[-1], Return)
 
 
 def _grows(function: Function, block: Block, made: Operation, source: Source) -> bool:
@@ -264,6 +280,8 @@ def _of_summary(call: Invoke, summary: Summary) -> Iterator[_Deed]:
             yield _Deed(lvalue, "makes", _kind(summary.makes[at], made=True), summary.makes[at])
         if at in summary.ends:
             yield _Deed(lvalue, "ends", _kind(summary.ends[at].api, made=False), summary.ends[at].api)
+            if isinstance(value, Address) or at in summary.references:  # it can set the variable to NULL
+                yield _Deed(lvalue, "clears")
         if at not in summary.makes and at not in summary.ends and (at in summary.keeps or isinstance(value, Address)):
             yield _Deed(lvalue, "gives", api=call.name)
 

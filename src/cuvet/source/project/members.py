@@ -84,7 +84,7 @@ def not_made(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[Find
 
 def _holds_for(whole: Whole, ended: Effect, constructor: Constructor) -> bool:
     """Whether the conditions of the end ask only for other members that the constructor fills."""
-    for text, truth in ended.under:
+    for text, truth in (*ended.under, *ended.left_before):
         asked = set(_WORD.findall(text.partition(" ")[0]))
         if not truth or len(asked) != 1 or not asked <= constructor.fills:
             return False
@@ -97,14 +97,22 @@ def aliased(whole: Whole) -> Iterator[Finding]:
     """A member is set to another one, and a function ends both."""
     for member in whole.outline.members:
         for alias in whole.of(member, "sets"):
-            both = product(whole.of(alias.value, "ends"), whole.of(member, "ends"))
-            for first, second in both if alias.value in whole.outline.members and not alias.within else ():
+            if alias.within or alias.value not in whole.outline.members or _goes_on(whole, alias):
+                continue
+            for first, second in product(whole.of(alias.value, "ends"), whole.of(member, "ends")):
                 if _together(alias, first, second) and _stay(whole, alias, first, second):
                     message = f"{member} is what {alias.value} is, and {second.frame.function} ends both"
                     step = (alias.frame, f"{member} is set to {alias.value} here")
                     steps = (step, ending_step(first), ending_step(second))
                     yield finding_of(SourceMemberAliased, whole, member, second, message, first, second, steps)
                     return
+
+
+def _goes_on(whole: Whole, alias: Effect) -> bool:
+    """Whether the function that hands the member's value over gives the member another one afterwards."""
+    line = alias.frame.line or 0
+    others = whole.of(alias.value, "sets", "clears", "makes")
+    return any(each.function == alias.function and (each.frame.line or 0) >= line for each in others)
 
 
 def not_owned(whole: Whole) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import Class, Found, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import function_declarator, is_declared_at, parameters
 from cuvet.source.languages.interest import WORD
-from cuvet.source.ownership import hands_over
+from cuvet.source.ownership import ends_its_object, hands_over
 from cuvet.source.program import Function
 from cuvet.source.project.member_effects import effects_of
 from cuvet.source.project.statics import know_devices, static_objects
@@ -27,6 +27,7 @@ _MOST_ARGUMENTS = 300
 """Bytes."""
 _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
 """A statement that is a call of a function, of no object or of this one."""
+_OWN_CALL = re.compile(rb"(?<![\w.>:~])(?:this\s*->\s*)?(?!(?:if|for|while|switch|return)\b)([A-Za-z_]\w*)\s*\(")
 _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
 _INNER = re.compile(rb"[\s(]*([A-Za-z_]\w*)\s*\(")
 """The first argument is a call."""
@@ -54,6 +55,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         several_devices=_DEVICES.search(source.text) is not None,
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
         functions=tuple(name_of(definition) for definition in found.functions),
+        own_calls=tuple(sorted(_own_calls(found, source))) if source.is_cpp else (),
         handed=tuple(sorted(_handed(source) | _unread(found, source))),
         assigned=tuple(sorted(_assigned(found, effects, source))),
         variables=_variables(found, effects, source) if source.is_cpp else {},
@@ -134,6 +136,21 @@ def _variables(found: Found, effects: Sequence[Effect], source: Source) -> dict[
         for word in names.intersection(WORD.findall(source.code, node.start_byte, node.end_byte)):
             named_by[word.decode()].append(name_of(definition)[1])
     return {name: tuple(functions) for name, functions in sorted(named_by.items())}
+
+
+def _own_calls(found: Found, source: Source) -> set[tuple[str, str, str]]:
+    """``~Name() { resize(0); }``, ``void run() { ...; clear(); }``."""
+    calls: set[tuple[str, str, str]] = set()
+    for definition in found.functions:
+        owner, name = name_of(definition)
+        ends = ends_its_object(name)
+        for match in (
+            _OWN_CALL.finditer(source.code, definition.node.start_byte, definition.node.end_byte) if owner else ()
+        ):
+            called = match[1].decode()
+            if (ends or ends_its_object(called)) and called not in symbols():
+                calls.add((owner, name, called))
+    return calls
 
 
 def _parents(found: Found) -> dict[str, str]:

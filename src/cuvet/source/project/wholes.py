@@ -10,6 +10,7 @@ import msgspec
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Step
 from cuvet.rules.rule import Rule
 from cuvet.source.callees import made_by_type
+from cuvet.source.ownership import ends_its_object
 from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
 
@@ -27,10 +28,17 @@ class Whole:
     effects: dict[str, list[Effect]] = field(default_factory=lambda: defaultdict(list))
     heirs: set[str] = field(default_factory=set)
     """Classes that are derived from it, and do something with its members."""
+    own_calls: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By function: those of the same object that it calls, where one of the two sounds like an end."""
 
     @property
     def name(self) -> str:
         return self.outline.name
+
+    @property
+    def run_at_end(self) -> set[str]:
+        """Functions that those which end the object call of it."""
+        return {name for function, called in self.own_calls.items() if ends_its_object(function) for name in called}
 
     def of(self, member: str, *verbs: str) -> list[Effect]:
         return [effect for effect in self.effects.get(member, ()) if effect.verb in verbs]
@@ -48,6 +56,9 @@ def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
         for owner, function in outline.functions:
             if owner in wholes:
                 wholes[owner].defined.add(function)
+        for owner, function, called in outline.own_calls:
+            if owner in wholes:
+                wholes[owner].own_calls[function].add(called)
         for effect in outline.effects:
             owner = having.of(effect)
             if owner in wholes:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from cuvet.findings import Finding
 from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
 from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
+from cuvet.source.calls import ASKING
 from cuvet.source.languages.interest import WORD
-from cuvet.source.syntax.parsing import Node, field_text
+from cuvet.source.syntax.parsing import Node, field_text, text_of
 from cuvet.source.textual.written import Body, Written
 
 _DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
@@ -126,7 +127,7 @@ def _releases(call: Written, name: str) -> bool:
 def host_uses(body: Body) -> Iterator[Finding]:
     """Device memory that the host reads or writes."""
     for buffer in allocated(body):
-        if buffer.kind != "device":
+        if buffer.kind != "device" or _asked_about(buffer, body):
             continue
         use = next(((node, how) for node, how in _uses(buffer, body) if not unevaluated(node)), None)
         if use is not None and is_sound(buffer, body):
@@ -139,6 +140,12 @@ def host_uses(body: Body) -> Iterator[Finding]:
                 body.step(node, f"the host {how} here"),
             )
             yield body.finding(SourceDeviceMemoryOnHost, node, message, api=made.name, path=path)
+
+
+def _asked_about(buffer: Buffer, body: Body) -> bool:
+    """Whether the function asks what sort of memory it is, and may do something else with each."""
+    name = buffer.name.encode()
+    return any(call.name in ASKING and name in WORD.findall(text_of(call.node).encode()) for call in body.calls)
 
 
 def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:

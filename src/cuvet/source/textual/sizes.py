@@ -17,15 +17,19 @@ _SIZEOF = r"sizeof\((?:[^()]|\([^()]*\))*\)"
 def in_elements(body: Body) -> Iterator[Finding]:
     """Allocations whose size a copy or a memset of the same memory multiplies by ``sizeof``, and the other way round."""
     allocated = {variable: call for call in body.calls if (variable := _made(call))}
+    filled: set[str] = set()
     for call in body.calls if allocated else ():
         moved = sized(call.name)
         if moved is None or moved.made or moved.size >= len(call.arguments):
             continue
         for side in moved.memory:
-            made = allocated.get(_plain(text_of(call.arguments[side])))
-            if made is None or made.start > call.start:
+            name = _plain(text_of(call.arguments[side]))
+            made = allocated.get(name)
+            if made is None or made.start > call.start or name in filled:
                 continue
             own, other = _size(made), _size(call)
+            if own == other:
+                filled.add(name)  # what follows may be about a part of it
             if is_times_sizeof(other, own):
                 yield _finding(body, made, own, call, other)
                 return
