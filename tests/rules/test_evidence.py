@@ -7,7 +7,7 @@ import pytest
 from cuvet.fields import TextError
 from cuvet.findings import Evidence
 from cuvet.knowledge.facts import of_recordings
-from cuvet.rules.evidence import evidence_of, succeeding
+from cuvet.rules.evidence import evidence_in, evidence_of, succeeding
 from cuvet.rules.rule import Rule
 
 
@@ -67,3 +67,21 @@ def test_a_mistake_names_the_rule(text: str, message: str) -> None:
 def test_what_succeeds_is_not_passed_over_where_it_cannot_be_read() -> None:
     with pytest.raises(TextError, match=r"^rules/noun/wrong.py, noun-wrong, evidence: `documented, \* succeeds`"):
         succeeding(rule("documented, * succeeds: it may (CUDA)"))
+
+
+def test_a_finding_cites_no_document_about_another_language() -> None:
+    written = rule("""
+    documented: it is (CUDA Driver API, cuLaunchKernel)
+    documented: a kernel of CuPy is called so (CuPy documentation, cupy.RawKernel)
+    documented: Run calls it (ManagedCuda's source, CudaKernel.cs)
+    """)
+    cited = {
+        language: [each.source.split()[0] for each in evidence_in(written, language)]
+        for language in ("cuda", "python", "c#")
+    }
+    assert cited == {"cuda": ["CUDA"], "python": ["CUDA", "CuPy"], "c#": ["CUDA", "ManagedCuda's"]}
+
+
+def test_what_is_known_of_one_language_alone_is_cited_in_all() -> None:
+    written = rule("documented: a stream is recorded (PyTorch documentation, torch.Tensor.record_stream)\n")
+    assert evidence_in(written, "cuda") == evidence_of(written)
