@@ -151,6 +151,15 @@ class Parameter(msgspec.Struct, frozen=True, gc=False):
     """The function can change the caller's variable through it: a reference, or a pointer."""
 
 
+class Range(msgspec.Struct, frozen=True, gc=False):
+    """A loop from offset ``start`` to ``end`` whose variable ``name`` is each element of ``elements`` in turn."""
+
+    name: str
+    elements: str
+    start: int
+    end: int
+
+
 class Function(msgspec.Struct):
     """``owner`` is the class it belongs to, ``""`` for none; a constructor is called ``__init__``, a destructor ``__del__``.
     ``locals`` are the variables that end with it. ``broken``: it holds text that could not be parsed."""
@@ -164,6 +173,7 @@ class Function(msgspec.Struct):
     locals: dict[str, str] = {}
     broken: bool = False
     static: bool = False
+    ranges: list[Range] = []
 
     @property
     def operations(self) -> Iterator[Operation]:

@@ -9,8 +9,20 @@ from cuvet.source.languages.cpp_text import adds_nothing, bound_names, constant,
 from cuvet.source.languages.flow import Act
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type
-from cuvet.source.ownership import is_view, leaves_function, runs_later
-from cuvet.source.program import OF_BUILD, THROWN, Assign, Condition, Escape, Function, Invoke, Operation, Return, Value
+from cuvet.source.ownership import holds_no_handle, is_view, leaves_function, runs_later
+from cuvet.source.program import (
+    OF_BUILD,
+    THROWN,
+    Assign,
+    Condition,
+    Escape,
+    Function,
+    Invoke,
+    Operation,
+    Range,
+    Return,
+    Value,
+)
 from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
@@ -69,8 +81,16 @@ class Lowering(Conditions):
                     given = [self.value(value) for value in values[0].named_children] if values else []
                     lvalue = text_of(name)
                     value = given[0] if len(given) == 1 else 0 if not given else None
+                    if given and self._is_number(values[0].named_children[0]):
+                        value = 0  # of elements, none of which is anything yet
                     if self.concerns(lvalue):
                         self.emit(Assign(lvalue, value, each.start_byte, each.end_byte))
+
+    def _is_number(self, node: Node) -> bool:
+        name = text_of(node)
+        return node.type == "number_literal" or any(
+            each.name == name and holds_no_handle(each.type) for each in self.parameters
+        )
 
     def statement(self, node: Node) -> None:
         if not self.hot(node):
@@ -162,6 +182,7 @@ class Lowering(Conditions):
         declarator = node.child_by_field_name("declarator")
         if initializer is not None:
             self.statement(initializer)
+        value: Value = None
         if elements is not None and self.hot(elements):
             value = self.value(elements)
             if isinstance(value, str):
@@ -175,6 +196,8 @@ class Lowering(Conditions):
             names = [each for each in bound_names(declarator) if self.concerns(each)] or [name]
             for each in names:
                 self.emit(Assign(each, None, declarator.start_byte, declarator.end_byte))
+                if isinstance(value, str) and elements is not None:
+                    self.ranges.append(Range(each, value, elements.start_byte, node.end_byte))
             self.act(node.child_by_field_name("body"))()
             for each in names if shape.startswith("&") else ():  # it stays where the reference points to
                 self.emit(Escape(each, node.end_byte - 1, written=True))

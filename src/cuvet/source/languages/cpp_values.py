@@ -8,7 +8,7 @@ from cuvet.source.languages.cpp_interest import interest_in
 from cuvet.source.languages.cpp_text import constant, function_declarator, parameters, qualified
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
-from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
+from cuvet.source.languages.operations import by_type, not_evaluated, number, number_of, spans, true, zero
 from cuvet.source.ownership import never_returns, runs_later
 from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
@@ -329,6 +329,7 @@ Expressions.expressions = by_type(
         "identifier field_identifier qualified_identifier this": Expressions._name,
         "number_literal char_literal": number_of,
         "null false": zero,
+        "sizeof_expression alignof_expression": not_evaluated,
         "true": true,
         "parenthesized_expression": Expressions.inner,
         "cast_expression": Expressions.cast,

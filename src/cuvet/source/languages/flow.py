@@ -7,7 +7,7 @@ from typing import Any
 
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import Operations
-from cuvet.source.program import Address, Assign, Condition, Function, Inside, Return, Value
+from cuvet.source.program import Address, Assign, Condition, Function, Inside, Range, Return, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
 _BRACKETS = frozenset({"parenthesized_expression", "condition_clause"})
@@ -39,6 +39,7 @@ class Flow(Operations):
     def __init__(self, source: Source, node: Node, owner: str, interest: Interest) -> None:
         super().__init__(source, node, owner, interest)
         self.regions: list[Region] = []
+        self.ranges: list[Range] = []
 
     def finished(self, name: str, owner: str, end: int, broken: bool, static: bool) -> Function:
         """The function as it was read, whose body ends at that offset."""
@@ -54,6 +55,7 @@ class Flow(Operations):
             locals=self.locals,
             broken=broken,
             static=static,
+            ranges=self.ranges,
         )
 
     # Statements.

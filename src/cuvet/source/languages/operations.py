@@ -137,6 +137,11 @@ def zero(lowering: Operations, node: Node, *given: Any) -> Value:
     return 0
 
 
+def not_evaluated(lowering: Operations, node: Node, *given: Any) -> Value:
+    """``sizeof(*p)``: nothing happens to what it names."""
+    return None
+
+
 def true(lowering: Operations, node: Node, *given: Any) -> Value:
     return 1
 

@@ -1,7 +1,8 @@
 """What functions do with members of classes: make, end, set, test them, give them away or show them."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from cuvet.source.program import (
     Inside,
     Invoke,
     Operation,
+    Range,
     Return,
     lvalue_of,
 )
@@ -44,6 +46,7 @@ _OVERWRITES = re.compile(
     rb"\bmemset\s*\(\s*(?:\(\s*void\s*\*\s*\)\s*)?this\b|\bnew\s*\(\s*(?:\(\s*void\s*\*\s*\)\s*)?this\s*\)|\*\s*this\s*=(?!=)"
 )
 """A method gives its whole object new values."""
+_APPENDS = frozenset({"push_back", "emplace_back", "push", "emplace", "push_front", "append"})
 _SHOWN = re.compile(r"\s*(?:this->)?((?:\w+(?:->|\.))?\w+\(\))\s*")
 """A call that shows a member."""
 
@@ -59,14 +62,17 @@ class _Member(NamedTuple):
 def effects_of(function: Function, source: Source, summaries: Summaries) -> Iterator[Effect]:
     straight = _reached_without_jumps(function)
     shows = not takes_over(function.name) or _CONST.match(source.text, function.start, function.end) is not None
-    results: dict[str, str] = {}
+    results = _handed_on(function)
+    ranges = [each for each in function.ranges if _is_understood(each, function)]
     overwritten = bool(function.owner) and _OVERWRITES.search(source.code, function.start, function.end) is not None
     for number, block in enumerate(function.blocks):
         for operation in block.operations:
+            if isinstance(operation, Escape) and any(_is_of(operation, each) for each in ranges):
+                continue
             for lvalue, verb, kind, api in _deeds(operation, source, summaries, results):
                 if isinstance(operation, Return) and shows:
                     verb = "shows"  # who asks for a member does not get to own it
-                named = _member(function, lvalue)
+                named = _member(function, _of_range(lvalue, operation, ranges))
                 if named is not None:
                     guarded = bool(block.guards) or number not in straight
                     effect = _effect(function, named, verb, operation, source, guarded, kind, api)
@@ -82,6 +88,31 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
         yield from _tests(function, block, source)
         if function.name == "__del__":
             yield from _calls(function, block, source)
+
+
+def _is_understood(each: Range, function: Function) -> bool:
+    """Whether the loop gives its elements to CUDA, and to nothing else."""
+    given = [
+        operation
+        for operation in function.operations
+        if isinstance(operation, Invoke) and each.start < operation.start < each.end and _gives(operation, each.name)
+    ]
+    return len(given) > 0 and all(meaning(operation.name) is not None for operation in given)
+
+
+def _gives(call: Invoke, name: str) -> bool:
+    return any(lvalue_of(value) == name for value in call.arguments) or call.receiver == name
+
+
+def _is_of(operation: Escape, each: Range) -> bool:
+    """Whether the loop itself says that the elements, or their variable, are known elsewhere."""
+    return (operation.lvalue, operation.start) in ((each.elements, each.start), (each.name, each.end - 1))
+
+
+def _of_range(lvalue: str, operation: Operation, ranges: Sequence[Range]) -> str:
+    """The lvalue, or what it is an element of in the innermost loop."""
+    around = [each for each in ranges if each.name == lvalue and each.start <= operation.start < each.end]
+    return around[-1].elements if around else lvalue
 
 
 def _effect(
@@ -233,6 +264,8 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
         if call.result and summary.returns and _owned(summary.returns):
             results[call.result] = summary.returns
         yield from _of_summary(call, summary)
+    elif call.receiver and call.name in _APPENDS and (made := _made_before(call, results)):
+        yield _Deed(call.receiver, "makes", _kind(made, made=True), made)
     elif not (exchanges(call.name) and _within_one(call)):
         for value in call.arguments:
             lvalue = lvalue_of(value)
@@ -240,6 +273,32 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
                 yield _Deed(lvalue, "asks", api=call.name)
             elif lvalue and (isinstance(value, Address) or takes_over(call.name)):
                 yield _Deed(lvalue, "gives", api=call.name)
+
+
+def _made_before(call: Invoke, results: dict[str, str]) -> str:
+    """What made the object that is put into a container."""
+    return next((results[value] for value in call.arguments if isinstance(value, str) and value in results), "")
+
+
+def _handed_on(function: Function) -> dict[str, str]:
+    """Local variables in which CUDA makes an object that is then put into one other place, and known nowhere else: what made each."""
+    made: dict[str, str] = {}
+    uses: Counter[str] = Counter()
+    for operation in function.operations:
+        if isinstance(operation, Assign):
+            uses[lvalue_of(operation.value)] += 1
+            uses[operation.lvalue] += 2 if operation.value != 0 and not operation.declared else 0
+        elif isinstance(operation, Return | Escape):
+            uses[lvalue_of(operation.value) if isinstance(operation, Return) else operation.lvalue] += 2
+        elif not operation.launch:
+            known = meaning(operation.name)
+            for at, role in known.made if known is not None else ():
+                given = operation.argument(at)
+                if isinstance(given, Address) and given.lvalue in function.locals and role.kind in LOST_OF_SEVERAL:
+                    made[given.lvalue] = operation.name
+            for value in operation.arguments if known is None else ():
+                uses[lvalue_of(value)] += 1 if operation.receiver and operation.name in _APPENDS else 2
+    return {name: api for name, api in made.items() if uses[name] == 1}
 
 
 def _within_one(call: Invoke) -> bool:

@@ -32,6 +32,9 @@ _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
 _INNER = re.compile(rb"[\s(]*([A-Za-z_]\w*)\s*\(")
 """The first argument is a call."""
 _FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
+_REACHES = re.compile(
+    rb"\b(\w+)\s*(?:\.|->)\s*(?:c?r?begin|find|front|back|top|at|data|extract|lower_bound|upper_bound|swap|release|get)\s*\("
+)
 _DISPOSED = re.compile(rb"(?<!\bthis)(?<!\bbase)\s?\.\s*(\w+)\s*\??\s*\.\s*Dispose\s*\(")
 """C#: a member of another object is disposed of."""
 _NOTHING = frozenset({"", "0", "NULL", "nullptr", "{}"})
@@ -56,7 +59,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
         functions=tuple(name_of(definition) for definition in found.functions),
         own_calls=tuple(sorted(_own_calls(found, source))) if source.is_cpp else (),
-        handed=tuple(sorted(_handed(source) | _unread(found, source))),
+        handed=tuple(sorted(_handed(source) | _reached(effects, source) | _unread(found, source))),
         assigned=tuple(sorted(_assigned(found, effects, source))),
         variables=_variables(found, effects, source) if source.is_cpp else {},
     )
@@ -79,6 +82,12 @@ def _handed(source: Source) -> set[str]:
     if source.language == "c#":
         words.update(_DISPOSED.findall(source.code))
     return {word.decode() for word in words}
+
+
+def _reached(effects: Sequence[Effect], source: Source) -> set[str]:
+    """Containers whose elements the file also reaches through iterators, or takes out."""
+    names = {effect.member for effect in effects}
+    return {match[1].decode() for match in _REACHES.finditer(source.code) if match[1].decode() in names}
 
 
 def _is_check(start: int, source: Source) -> bool:
