@@ -111,8 +111,23 @@ def _ends_another(outline: Outline, made: Effect, named_by: Collection[str]) -> 
 
 
 def really(ended: list[Effect], made: list[Effect], run_at_end: Collection[str]) -> list[Effect]:
-    """Without those that only clean up when the function that made the member fails. Functions ``run_at_end`` are called to end all."""
-    return [effect for effect in ended if effect.function in run_at_end or not _cleans_up(effect, made)]
+    """Without those that only clean up when the function that made the member fails, and those behind which it makes another one always.
+    Functions ``run_at_end`` are called to end all."""
+    return [
+        effect
+        for effect in ended
+        if effect.function in run_at_end or not (_cleans_up(effect, made) or _is_renewed(effect, made))
+    ]
+
+
+def _is_renewed(ended: Effect, made: list[Effect]) -> bool:
+    return any(
+        each.function == ended.function
+        and each.frame.file == ended.frame.file
+        and not (each.guarded or each.left_before)
+        and (each.frame.line or 0, each.frame.column or 0) > (ended.frame.line or 0, ended.frame.column or 0)
+        for each in made
+    )
 
 
 def _cleans_up(ended: Effect, made: list[Effect]) -> bool:

@@ -153,12 +153,13 @@ def _left_before(function: Function, operation: Operation) -> tuple[tuple[str, b
         (edge.condition.text, not edge.truth)
         for block in blocks
         for edge in block.edges
-        if edge.condition is not None and edge.condition.start < operation.start and _returns(blocks[edge.target])
+        if edge.condition is not None and _returns(blocks[edge.target], operation)
     )
 
 
-def _returns(block: Block) -> bool:
-    return len(block.operations) > 0 and isinstance(block.operations[-1], Return)
+def _returns(block: Block, before: Operation) -> bool:
+    last = block.operations[-1] if block.operations else None
+    return isinstance(last, Return) and last.start < before.start
 
 
 def _grows(function: Function, block: Block, made: Operation, source: Source) -> bool:

@@ -23,6 +23,7 @@ _NO_COPIES = re.compile(r"\w*(?:COPY|COPIES|COPYABLE|ASSIGN|MOVE|MOVABLE)\w*\b")
 """A macro that says how a class is copied."""
 _PARENT = re.compile(r"[:,]\s*(?:(?:public|protected|private|virtual)\s+)*(?:\w+::)*(\w+)")
 _DEFAULTED = re.compile(r"=\s*default\s*;")
+_DEFAULT_END = re.compile(rb"\b(\w+)\s*::\s*~\s*\1\s*\(\s*\)\s*(?:noexcept\s*)?=\s*default\s*;")
 _MOST_ARGUMENTS = 300
 """Bytes."""
 _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
@@ -57,7 +58,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),
         several_devices=_DEVICES.search(source.text) is not None,
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
-        functions=tuple(name_of(definition) for definition in found.functions),
+        functions=(*(name_of(definition) for definition in found.functions), *_defaulted(source)),
         own_calls=tuple(sorted(_own_calls(found, source))) if source.is_cpp else (),
         handed=tuple(sorted(_handed(source) | _reached(effects, source) | _unread(found, source))),
         assigned=tuple(sorted(_assigned(found, effects, source))),
@@ -147,15 +148,21 @@ def _variables(found: Found, effects: Sequence[Effect], source: Source) -> dict[
     return {name: tuple(functions) for name, functions in sorted(named_by.items())}
 
 
+def _defaulted(source: Source) -> Iterator[tuple[str, str]]:
+    """``Name::~Name() = default;``: a destructor that ends nothing by itself."""
+    if source.is_cpp and b"default" in source.code:
+        yield from ((match[1].decode(), "__del__") for match in _DEFAULT_END.finditer(source.code))
+
+
 def _own_calls(found: Found, source: Source) -> set[tuple[str, str, str]]:
     """``~Name() { resize(0); }``, ``void run() { ...; clear(); }``."""
     calls: set[tuple[str, str, str]] = set()
     for definition in found.functions:
         owner, name = name_of(definition)
-        ends = ends_its_object(name)
-        for match in (
-            _OWN_CALL.finditer(source.code, definition.node.start_byte, definition.node.end_byte) if owner else ()
-        ):
+        ends, body = ends_its_object(name), definition.node.child_by_field_name("body")
+        if not owner or body is None:
+            continue
+        for match in _OWN_CALL.finditer(source.code, body.start_byte, body.end_byte):
             called = match[1].decode()
             if (ends or ends_its_object(called)) and called not in symbols():
                 calls.add((owner, name, called))
