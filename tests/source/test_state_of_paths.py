@@ -164,14 +164,14 @@ def test_a_call_may_have_failed_in_an_arm_that_asks_for_it() -> None:
         statuses.origins.update(e=KEY, o=OTHER)
         statuses.doubtful["g"] = KEY
         statuses.doubt(asked, (3, 1))
-        assert statuses.may_have_failed(KEY, ((1, 0), (3, 1)))
-        assert not statuses.may_have_failed(KEY, ((1, 0), (3, 0))) and not statuses.may_have_failed(KEY, ())
-        assert not statuses.may_have_failed(OTHER, ((3, 1),))
+        assert statuses.may_have_failed(KEY, ((1, 0), (3, 1)), set()) and statuses.may_have_failed(KEY, (), {(3, 1)})
+        assert not statuses.may_have_failed(KEY, ((1, 0), (3, 0)), {(3, 0)})
+        assert not statuses.may_have_failed(OTHER, ((3, 1),), {(3, 1)})
     statuses = Statuses()
     statuses.origins["e"] = KEY
     for asked in (condition("e"), condition("x?"), condition("", "x")):
         statuses.doubt(asked, (3, 1))
-    assert not statuses.may_have_failed(KEY, ((3, 1),))
+    assert not statuses.may_have_failed(KEY, ((3, 1),), {(3, 1)})
 
 
 # Arms.

@@ -15,6 +15,8 @@ from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of,
 
 _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
 """A test's macro that is given what must throw: nothing of it need have happened."""
+_OVERLOADS = {("cudaMallocAsync", 4): "cudaMallocFromPoolAsync"}
+"""By name and number of arguments, the function that an overload of C++ calls (cuda_runtime.h)."""
 TRANSPARENT = frozenset(
     """
     static_cast reinterpret_cast const_cast dynamic_cast std::move move std::forward __builtin_expect likely unlikely
@@ -200,6 +202,7 @@ class Expressions(Flow):
         if _THROWS.search(name) or runs_later(name):
             self.escape_names(arguments)
             return None
+        name = _OVERLOADS.get((name, len(given)), name)
         known = name in symbols()
         if not known and not self.hot(node):
             return None

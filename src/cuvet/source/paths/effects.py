@@ -230,7 +230,7 @@ class Effects:
         key = self.world.made_by.get(word)
         if not self.world.judging or key is None or word in self.handles.escaped:
             return
-        if self.statuses.may_have_failed(key, here.guards):
+        if self.statuses.may_have_failed(key, here.guards, self.arms.leaving):
             return
         for made in self.world.model.kinds_of(word):
             by = made.created_by
@@ -456,6 +456,6 @@ class Effects:
         if memory is None or not (registered or operation.name in HEAP):
             return
         by = memory.created_by
-        if isinstance(by, SourceCall) and self.statuses.may_have_failed(by.key, here.guards):
+        if isinstance(by, SourceCall) and self.statuses.may_have_failed(by.key, here.guards, self.arms.leaving):
             return
         self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))

@@ -1,5 +1,7 @@
 """Which lvalues of a path tell whether a call of CUDA failed."""
 
+from collections.abc import Set
+
 from cuvet.source.paths.trace import Guards, Key
 from cuvet.source.program import Condition
 
@@ -41,6 +43,6 @@ class Statuses:
         if key is not None:
             self.doubted.setdefault(key, []).append(arm)
 
-    def may_have_failed(self, key: Key, guards: Guards) -> bool:
-        """Whether a branch around it is taken because the call failed."""
-        return any(doubt in guards for doubt in self.doubted.get(key, ()))
+    def may_have_failed(self, key: Key, guards: Guards, leaving: Set[tuple[int, int]]) -> bool:
+        """Whether a branch around it is taken because the call failed, or one of the branches ``leaving`` what follows them was."""
+        return any(doubt in guards or doubt in leaving for doubt in self.doubted.get(key, ()))

@@ -87,8 +87,7 @@ def _handed(source: Source) -> set[str]:
 
 def _reached(effects: Sequence[Effect], source: Source) -> set[str]:
     """Containers whose elements the file also reaches through iterators, or takes out."""
-    names = {effect.member for effect in effects}
-    return {match[1].decode() for match in _REACHES.finditer(source.code) if match[1].decode() in names}
+    return {match[1].decode() for match in _REACHES.finditer(source.code)} if effects else set()
 
 
 def _is_check(start: int, source: Source) -> bool:
@@ -239,13 +238,14 @@ def _borrowed(found: Found, effects: Sequence[Effect], source: Source) -> Iterat
 
 
 def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
-    """Those that neither copy nor call another one; of no class with several destructors, of which #if takes one."""
+    """Those that neither copy nor call another one; of no class with several definitions or destructors, of which #if takes one."""
     named = [name_of(definition) for definition in found.functions]
     destructors = Counter(owner for owner, name in named if name == "__del__")
+    classes = Counter(each.name for each in found.classes)
     for definition, (owner, name) in zip(found.functions, named, strict=True):
         node = definition.node
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
-        if name != "__init__" or declarator is None or body is None or destructors[owner] > 1:
+        if name != "__init__" or declarator is None or body is None or max(destructors[owner], classes[owner]) > 1:
             continue
         words = frozenset(word.decode() for word in WORD.findall(source.code, declarator.end_byte, node.end_byte))
         listed = function_declarator(declarator).child_by_field_name("parameters")

@@ -37,6 +37,8 @@ _EMPTIES = (
     rb"\b%(it)b\s*(?:\.(?:(?:reset|clear)\(\s*\)|reset\(\s*(?:nullptr|NULL)\s*\)|resize\(\s*0\s*\))|"
     rb"=\s*(?:nullptr|\{\s*\})\s*;)|\bmove\(\s*%(it)b\s*\)"
 )
+_OF_NOTHING = re.compile(r"\(\s*(?:(?:static_cast|reinterpret_cast)\s*<[^<>]*>\s*\(\s*)?(?:0|NULL|nullptr)\s*\)?\s*\)")
+"""An object that is made of a handle which is NULL has nothing to end."""
 _DEEPEST = 4
 """Members of members."""
 _T = TypeVar("_T")
@@ -63,7 +65,7 @@ def _emptied(it: StaticObject, declaration: Node, source: Source) -> bool:
     """Whether a statement of the file lets go of what the object holds: at a shutdown, as far as one can see here."""
     if it.thread or not _HOLDER.match(it.type):
         return False
-    empties = re.compile(_EMPTIES % {b"it": re.escape(it.name.encode())})
+    empties = re.compile(_EMPTIES % {b"it": re.escape(it.name.rpartition("::")[2].encode())})
     return empties.search(source.code, declaration.end_byte) is not None
 
 
@@ -77,6 +79,8 @@ def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticOb
         name, shape = declared(declarator)
         if kind == "auto" and (made := _MADE.search(field_text(declarator, "value"))):
             kind = made[1] or made[2]
+        if _OF_NOTHING.fullmatch(field_text(declarator, "value")) and not _HOLDER.match(kind):
+            continue
         if name and "*" not in shape and "&" not in shape and not (outside and "()" in shape):
             at = frame(source, declarator.start_byte, declarator.end_byte, "")
             yield StaticObject(name=name, type=kind + shape, thread=b"thread_local" in words, frame=at)

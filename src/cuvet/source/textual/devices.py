@@ -19,7 +19,8 @@ def not_restored(body: Body) -> Iterator[Finding]:
         return
     for call in body.calls:
         match = _ADDRESS.fullmatch(text_of(call.arguments[0])) if call.name in _SETS and call.arguments else None
-        if match is None or not _is_only_set(match[1], body):
+        before = any(each.name == _SETS.get(call.name) and each.start < call.start for each in body.calls)
+        if match is None or before or not _is_only_set(match[1], body):
             continue
         changed = next((each for each in body.calls if each.name == _SETS[call.name] and each.start > call.end), None)
         if changed is not None:

@@ -1,4 +1,4 @@
-"""Entry points that a file calls by a name, or with arguments, that CUDA does not have."""
+"""Entry points that a file calls although CUDA has them no longer, or with arguments that they do not take."""
 
 import re
 from bisect import bisect_right
@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from cuvet.findings import Finding
-from cuvet.rules.rule import Rule
 from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
-from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
-from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import Options
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Node, Source
-from cuvet.source.textual.spellings import IN_HEADERS, arguments, nearest, removed
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, text_of
+from cuvet.source.textual.spellings import TOOK, arguments, removed
 from cuvet.source.textual.written import Body, positions
 
 _CONDITIONAL = frozenset(
@@ -24,23 +21,17 @@ _CONDITIONAL = frozenset(
 _MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
 
 
-def names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
-    """Calls of functions that are not there: removed, or spelt in a way that no release knows."""
+def removed_names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
+    """Calls of functions that releases have removed."""
     for name in sorted(source.cuda_words[0]):
         gone = removed(name, options.cuda)
-        close = "" if gone or name in symbols() or name in IN_HEADERS else nearest(name)
-        if not (gone or close) or _declared_here(name, source):
+        if not gone or _declared_here(name, source):
             continue
         offset = next((each for each in _calls(name, root, source) if not guarded(root, each, source)), -1)
-        if offset < 0:
-            continue
-        if gone:
+        if offset >= 0:
             instead = f"; {gone[1]} does this today" if gone[1] else ""
-            message = f"it was removed in CUDA {gone[0]}{instead}"
-            yield _finding(SourceRemovedEntryPoint, source, offset, name, message)
-        else:
-            message = f"CUDA has no such function; there is {close}"
-            yield _finding(SourceUnknownEntryPoint, source, offset, name, message)
+            at = frame(source, offset, offset + len(name), "")
+            yield finding(SourceRemovedEntryPoint, f"it was removed in CUDA {gone[0]}{instead}", site(name, at))
 
 
 def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Finding]:
@@ -144,16 +135,8 @@ def is_call(root: Node, offset: int, source: Source) -> bool:
         return False
     node = root.descendant_for_byte_range(offset, offset + 1)
     while node is not None and node.type in ("identifier", "template_function"):
-        if (
-            node.parent is not None
-            and node.parent.type == "call_expression"
-            and node.parent.child_by_field_name("function") == node
-        ):
-            return True
+        call = node.parent
+        if call is not None and call.type == "call_expression" and call.child_by_field_name("function") == node:
+            return TOOK.get(text_of(node)) in (None, len(arguments_of(call)))
         node = node.parent
     return False
-
-
-def _finding(rule: type[Rule], source: Source, offset: int, name: str, message: str) -> Finding:
-    at = frame(source, offset, offset + len(name), "")
-    return finding(rule, message, site(name, at))

@@ -23,6 +23,8 @@ _MAPS = frozenset({"cudaHostGetDevicePointer", "cuMemHostGetDevicePointer"})
 _RELEASES = frozenset(
     {"cudaHostUnregister", "cudaFree", "cudaFreeHost", "cuMemHostUnregister", "cuMemFree", "cuMemFreeHost"}
 )
+_OFFLOADS = re.compile(rb"#\s*pragma\s+(?:acc|omp\s+target)\b")
+"""What follows runs on the device."""
 _UNEVALUATED = frozenset(
     {
         "sizeof_expression",
@@ -127,7 +129,7 @@ def _releases(call: Written, name: str) -> bool:
 def host_uses(body: Body) -> Iterator[Finding]:
     """Device memory that the host reads or writes."""
     for buffer in allocated(body):
-        if buffer.kind != "device" or _asked_about(buffer, body):
+        if buffer.kind != "device" or _asked_about(buffer, body) or _OFFLOADS.search(body.code):
             continue
         use = next(((node, how) for node, how in _uses(buffer, body) if not unevaluated(node)), None)
         if use is not None and is_sound(buffer, body):
@@ -159,7 +161,7 @@ def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
             given = [child.id for child in parent.named_children if child.type != "comment"]
             if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
                 yield parent.parent, f"gives it to {called}"
-        elif dereferences(inner, parent) and not address_taken(parent):
+        elif dereferences(inner, parent) and not address_taken(parent) and not _is_object_of_call(parent):
             yield parent, "dereferences it"
 
 
@@ -169,6 +171,13 @@ def dereferences(inner: Node, parent: Node) -> bool:
         arrow = parent.type == "subscript_expression" or any(child.type == "->" for child in parent.children)
         return parent.child_by_field_name("argument") == inner and arrow
     return parent.type == "pointer_expression" and parent.children[0].type == "*"
+
+
+def _is_object_of_call(node: Node) -> bool:
+    """Whether a function of the element is called, which may only ask where it is: ``p[1].init()``, ``p->init()``."""
+    field = node if node.type == "field_expression" else node.parent
+    call = field.parent if field is not None and field.type == "field_expression" else None
+    return call is not None and call.type == "call_expression" and call.child_by_field_name("function") == field
 
 
 def address_taken(node: Node) -> bool:

@@ -37,7 +37,7 @@ from cuvet.source.textual.written import bodies
 
 def textual_findings(root: Node, defined: Found, source: Source, options: Options) -> Iterator[Finding]:
     """Of a whole file; also of functions that hold text which could not be parsed."""
-    yield from names.names(root, source, options)
+    yield from names.removed_names(root, source, options)
     yield from moves.kept(source)
     found = list(bodies(defined.functions, source))
     for body in found:

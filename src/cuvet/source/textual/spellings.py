@@ -86,6 +86,10 @@ _REMOVED = {
 """The release without it, and what does the same today."""
 
 
+TOOK = {"cudaLaunch": 1}
+"""How many arguments a removed function took whose name programs use for templates of their own (CUDA Runtime API 10.0)."""
+
+
 def removed(name: str, version: str | None) -> tuple[str, str] | None:
     """(release without the function, what to call instead), if the release ``version`` (None: the newest) lacks it; None if not."""
     found = _REMOVED.get(name)

@@ -19,7 +19,7 @@ from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_b
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
 _CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
-_CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,400})\)|\s*;)", re.I)
+_CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,400})\)|\s*;|[ \t]*\r?\n)", re.I)
 """A call of something that is named like a check, or a macro that stands alone; without what stands before in its name."""
 _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 """A macro without arguments that is the next statement after a call."""
