@@ -16,7 +16,7 @@ _LONE_MACRO = re.compile(
 )
 """A macro that is a statement behind a call, a declaration of a class, or a line, without brackets or ``;``: with what follows it, it reads
 as a declaration."""
-_BEFORE_LINE = re.compile(rb"(?:\A|[;{}]|(?:\A|\n)[ \t]*#[^\n]*)(?:\s|//[^\n]*)*\Z")
+_BEFORE_LINE = re.compile(rb"(?:\A|[;{}]|(?:\A|\n)[ \t]*#[^\n]*)(?:\s|//[^\n]*(?:\n|\Z))*\Z")
 _OF_CLASS = re.compile(
     rb"\b(?:class|struct)\s{1,80}(?:\[\[[^\]]{0,80}\]\]\s{0,80})?"
     rb"((?:_{0,2}[A-Z][A-Z0-9_]{2,80}(?:\s{0,80}\([^(){};]{0,80}\))?\s{1,80}|[a-z]\w{0,40}_(?:api|export)\s{1,80}){1,4})"
