@@ -46,7 +46,7 @@ _CALLS_BACK = frozenset({"invoke", "callback", "callable", "closure", "functor"}
 _VIEWS = frozenset({"view", "span", "mdspan"})
 _ON_STREAM = frozenset("async allocate deallocate alloc dealloc memcpy memset launch synchronize".split())
 _ALWAYS_BORROWS = re.compile(
-    rf"^(?:{'|'.join(PREFIXES)}|MPI_|nvtx|nvjpeg|npp[isc]?|nvshmem)(?!\w*(?:Create|Init))|"
+    rf"^(?:{'|'.join(PREFIXES)}|MPI_|nvtx|nvjpeg|npp[isc]?|nvshmem)(?!\w*(?:Create|Init|[Ff]ree$))|"
     r"^(?:f|s|sn|v)?printf$|^std::(?:fill|copy|cout)|^thrust::|^cub::|^(?:mem(?:cpy|set|cmp|move)|assert)$|^(?:checkCuda|gpuErrchk|CUDA_CHECK)"
 )
 _ADOPTS = re.compile(r"(?i)adopt|attach|take|own|wrap|from|__init__")

@@ -6,6 +6,7 @@ changed the object. They have to lie on one chain, each within the one before.
 
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
+from cuvet.source.program import Address
 
 
 class _Chain:
@@ -27,23 +28,25 @@ def believable(
     """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
     around that if it is no call. With ``on_devices`` it depends on the current device too."""
     chain = _Chain()
+    written = {value.lvalue for value in calls[0].written.arguments if isinstance(value, Address)}
+    about = frozenset({lvalue, *written})  # what the call that made the object wrote beside it says something of it too
     around = [*(call.guards for call in calls), *(() if end is None else (end,))]
     passed = (taken for taken in path.between(calls[0].step, until) if taken.free and passes_by(path, taken, lvalue))
     switches = (taken for taken in path.taken if taken.step < until and _switches(path, taken)) if on_devices else ()
     return (
         not any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls)
         and all(chain.takes(_free(path, guards)) for guards in around)
-        and all(_may_pass_by(path, taken, lvalue, chain, lost=end is not None) for taken in passed)
+        and all(_may_pass_by(path, taken, about, chain, lost=end is not None) for taken in passed)
         and all(chain.takes(_way_to(path, taken)) for taken in switches)
     )
 
 
-def _may_pass_by(path: Path, taken: Taken, lvalue: str, chain: _Chain, lost: bool) -> bool:
+def _may_pass_by(path: Path, taken: Taken, about: frozenset[str], chain: _Chain, lost: bool) -> bool:
     """Not that a loop takes no turn at all, what may be decided otherwise each time, and what asks about the object itself. What is
     ``lost`` on one way out does not depend on the other ways out."""
     if taken.block in path.loops and taken.arm == 1:
         return taken.passes > 0
-    asks = taken.condition is not None and lvalue in taken.condition.names
+    asks = taken.condition is not None and not about.isdisjoint(taken.condition.names)
     other_way_out = lost and (taken.block, 1 - taken.arm) in path.arms.ending
     return taken.passes == 0 and not asks and (other_way_out or chain.takes(_way_to(path, taken)))
 
