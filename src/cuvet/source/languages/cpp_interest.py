@@ -30,10 +30,10 @@ _VIEW = re.compile(
 )
 """A variable that is made a view of something."""
 _BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
-_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*(?:cu|nccl|nvrtc|nvJitLink)\w{1,80}\s*\()")
+_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|[!(]?\s*(?:cu|nccl|nvrtc|nvJitLink)\w{1,80}\s*\()")
 """A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
 _INT = re.compile(rb"\b(?:int|unsigned|short|char)\s+([A-Za-z_]\w*)\s*[=;]")
-_SET_TO_NUMBER = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(\d{1,3})\s*;")
+_SET_TO_NUMBER = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(-?\d{1,3}|cudaError\w+|CUDA_ERROR\w+)\s*;")
 _STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:cu(?:[a-z]{2,9}?)?|nccl|nvrtc|nvJitLink)[A-Z]\w{0,80}\s*\(")
 """A variable is set to what a call of CUDA gives."""
 _LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue"})
@@ -123,13 +123,14 @@ def _follow_copies(text: bytes, body: Node, copies: list[tuple[bytes, bytes]], n
 
 def _flags(text: bytes, start: int, end: int) -> set[bytes]:
     """Variables of the function that are set to true and false, or to several numbers: branches ask them what was done before."""
-    declared = set(_BOOL.findall(text, start, end))
+    integers = set(_INT.findall(text, start, end))
+    declared = integers | set(_BOOL.findall(text, start, end))
     flags = declared and declared.intersection(_SET.findall(text, start, end))
     numbers: dict[bytes, set[bytes]] = {}
     for name, number in _SET_TO_NUMBER.findall(text, start, end):
         numbers.setdefault(name, set()).add(number)
     states = {name for name, values in numbers.items() if len(values) > 1}
-    return flags | (states and states.intersection(_INT.findall(text, start, end)))
+    return flags | (states & integers)
 
 
 def _copied_statuses(text: bytes, start: int, end: int, copies: list[tuple[bytes, bytes]]) -> set[bytes]:

@@ -147,7 +147,8 @@ class Expressions(Flow):
         while inner.type == "parenthesized_expression" and inner.named_children:
             inner = inner.named_children[-1]
         compares = inner.type == "binary_expression" and field_text(inner, "operator") in ("==", "!=")
-        if not compares or not self.hot(inner) or not self.concerns(lvalue):
+        negates = inner.type == "unary_expression" and inner.children[0].type == "!"
+        if not (compares or negates) or not self.hot(inner) or not self.concerns(lvalue):
             return self.value(node)
         return self.one_of(inner, (inner, lambda: 1), (inner, lambda: 0))
 

@@ -1,5 +1,6 @@
 """What all lowerings share of the flow of control: branches, loops, jumps out of them, and what conditions ask."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,14 @@ from cuvet.source.languages.operations import Operations
 from cuvet.source.program import Address, Assign, Condition, Function, Inside, Range, Return, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
+_FOR = re.compile(rb"\bfor\s*\([^;{}]{0,200};[^;{}]{0,200};[^;{}]{0,200}?\)")
+_STATE = re.compile(
+    rb"\b([A-Za-z_]\w*)\s*(?:=\s*-?\w+(?:\s*[+-]\s*\d+)?\s*[;\n]|\|=|\+=|\+\+)|"
+    rb"\+\+\s*([A-Za-z_]\w*)|"
+    rb"\b([A-Za-z_]\w*)\s*=\s*(?=[^;\n]{0,400}?(?:[!=]=|&&|!))[^;\n]{0,200}?\b(cu[a-zA-Z]\w*)\s*\(|"
+    rb"\b([A-Za-z_]\w*)\s*=\s*(?:\(?\s*\w+\s*[!=]=\s*[\w.:]+\s*\)?\s*[;\n]|\"|\w+(?:(?:::|\.)\w+)+\s*[;\n])"
+)
+"""``x = 2;``, ``x |= A``, ``++x``, ``x = cudaMalloc(…) == 0``, ``x = e == 0;``, ``x = "text"``, ``x = R::Ok;``"""
 _BRACKETS = frozenset({"parenthesized_expression", "condition_clause"})
 _NEGATES = frozenset({"unary_expression", "prefix_unary_expression", "not_operator"})
 _CONNECTS = {"&&": True, "and": True, "||": False, "or": False}
@@ -31,6 +40,19 @@ class Region:
     again: int = -1
     caught: bool = False
     """Exceptions are caught, by what is not known."""
+
+
+def _states(code: bytes, start: int) -> dict[str, list[int]]:
+    """See ``Function.states``; ``start`` is the offset of the function's text."""
+    found: dict[str, list[int]] = {}
+    code = _FOR.sub(lambda match: b" " * len(match[0]), code)
+    for match in _STATE.finditer(code):
+        name, at = (
+            match[1] or match[2] or match[3] or match[5],
+            match.start(4) if match[4] else match.start(),
+        )
+        found.setdefault(name.decode("utf-8", "replace"), []).append(start + at)
+    return found
 
 
 class Flow(Operations):
@@ -56,6 +78,7 @@ class Flow(Operations):
             broken=broken,
             static=static,
             ranges=self.ranges,
+            states=_states(self.source.code[self.node.start_byte : self.node.end_byte], self.node.start_byte),
         )
 
     # Statements.

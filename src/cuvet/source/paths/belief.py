@@ -4,9 +4,14 @@ The decisions that a finding depends on are the branches around its calls, and t
 changed the object. They have to lie on one chain, each within the one before.
 """
 
+from collections.abc import Iterator, Mapping, Sequence, Set
+
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
-from cuvet.source.program import Address
+from cuvet.source.program import Address, Condition
+
+_BESIDE = 300
+"""Bytes between a call and the statement that notes it."""
 
 
 class _Chain:
@@ -29,26 +34,56 @@ def believable(
     around that if it is no call. With ``on_devices`` it depends on the current device too."""
     chain = _Chain()
     written = {value.lvalue for value in calls[0].written.arguments if isinstance(value, Address)}
-    about = frozenset({lvalue, *written})  # what the call that made the object wrote beside it says something of it too
+    about = _About(path.function.states, frozenset({lvalue, *written}), calls[0].written.start)
     around = [*(call.guards for call in calls), *(() if end is None else (end,))]
-    passed = (taken for taken in path.between(calls[0].step, until) if taken.free and passes_by(path, taken, lvalue))
+    between = [taken for taken in path.between(calls[0].step, until) if taken.free]
+    passed = (taken for taken in between if passes_by(path, taken, lvalue))
     switches = (taken for taken in path.taken if taken.step < until and _switches(path, taken)) if on_devices else ()
     return (
         not any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls)
         and all(chain.takes(_free(path, guards)) for guards in around)
         and all(_may_pass_by(path, taken, about, chain, lost=end is not None) for taken in passed)
         and all(chain.takes(_way_to(path, taken)) for taken in switches)
+        and not any(about.says(taken.condition, calls, end is not None) for taken in between)
     )
 
 
-def _may_pass_by(path: Path, taken: Taken, about: frozenset[str], chain: _Chain, lost: bool) -> bool:
+class _About:
+    """Which conditions say something of the object itself: those that ask for ``names``, its own and what the call that ``made`` it, or was
+    the first to be seen, wrote beside it; and for variables that were set to say what was done, by ``Function.states``."""
+
+    def __init__(self, states: Mapping[str, Sequence[int]], names: Set[str], made: int) -> None:
+        self._states, self._names, self._made = states, names, made
+
+    def asks(self, condition: Condition | None) -> bool:
+        return condition is not None and (
+            not self._names.isdisjoint(condition.names) or any(self._set(condition, self._made))
+        )
+
+    def says(self, condition: Condition | None, calls: Sequence[SourceCall], lost: bool) -> bool:
+        """Whether the condition asks for what was set beside one of the calls: behind the one that made what is ``lost``, or where
+        something was done that another call is at odds with."""
+        before, noted = (0, calls) if lost else (_BESIDE, calls[:-1])
+        return condition is not None and any(
+            -before <= place - call.written.start < _BESIDE
+            for call in noted
+            for place in self._set(condition, self._made - before)
+        )
+
+    def _set(self, condition: Condition, after: int) -> Iterator[int]:
+        places = (place for name in condition.names for place in self._states.get(name, ()))
+        return (place for place in places if after <= place < condition.start)
+
+
+def _may_pass_by(path: Path, taken: Taken, about: _About, chain: _Chain, lost: bool) -> bool:
     """Not that a loop takes no turn at all, what may be decided otherwise each time, and what asks about the object itself. What is
     ``lost`` on one way out does not depend on the other ways out."""
     if taken.block in path.loops and taken.arm == 1:
         return taken.passes > 0
-    asks = taken.condition is not None and not about.isdisjoint(taken.condition.names)
     other_way_out = lost and (taken.block, 1 - taken.arm) in path.arms.ending
-    return taken.passes == 0 and not asks and (other_way_out or chain.takes(_way_to(path, taken)))
+    return (
+        taken.passes == 0 and not about.asks(taken.condition) and (other_way_out or chain.takes(_way_to(path, taken)))
+    )
 
 
 def passes_by(path: Path, taken: Taken, lvalue: str) -> bool:

@@ -172,6 +172,8 @@ def _grows(function: Function, block: Block, made: Operation, source: Source) ->
         match = _COMPARED.fullmatch(condition.text.partition(" ")[0]) if condition is not None else None
         if condition is None or match is None or not edges[arm].truth:
             continue
+        if any(size[0].isdigit() for size in match.groups()):
+            continue  # a number of steps
         for size in match.groups():
             lasts = not size[0].isdigit() and re.split(r"->|\.", size)[0] not in own
             grown = rb"(?<![\w.])(?:this\s*->\s*)?%s\s*=(?!=)" % re.escape(size.encode())
