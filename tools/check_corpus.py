@@ -352,12 +352,16 @@ def _first_look(look: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         "",
         "What made findings false, how many findings, and when it was fixed:",
         "",
-        *(line for each in why for line in _item(f"{causes[each['cause']]}: {each['what']}. Fixed {each['fixed']}.")),
+        *(line for each in why for line in _item(f"{causes[each['cause']]}: {each['what']}. {_fixed(each)}.")),
         "",
         *_filled(f"The repositories, on {look['date']}{checker}: {names}."),
         *(["", *_filled(f"Chosen too, and too large to fetch: {', '.join(too_large)}.")] if too_large else ()),
         "",
     ]
+
+
+def _fixed(cause: dict[str, str]) -> str:
+    return f"Fixed {cause['fixed']}" if cause["fixed"] else "Not fixed"
 
 
 def _share(tally: Counter[str]) -> str:
