@@ -249,9 +249,13 @@ def _alone(entry_point: EntryPoint) -> EntryPoint:
     return entry_point if roles == entry_point.roles else replace(entry_point, roles=roles)
 
 
+_OF_PITCH = frozenset({"WidthInBytes", "Height"})
+"""Their product would be a size, and they are not followed."""
+
+
 def _taken(own: EntryPoint, told: EntryPoint) -> tuple[int, ...]:
     if own.name == told.name:
-        return tuple(range(len(own.parameters)))
+        return tuple(-1 if each.name in _OF_PITCH else at for at, each in enumerate(own.parameters))
     if own.name in DRIVER_NAMES:
         return tuple(at if at < len(own.parameters) else -1 for at in range(len(told.parameters)))
     by_role: dict[tuple[Verb, Kind], int] = {

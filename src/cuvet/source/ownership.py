@@ -31,6 +31,8 @@ _ENDS_OBJECT = re.compile(
 )
 _ONLY_ENDS = re.compile(r"(?i)^__(?:del|exit)__$|free|destroy|close|release|dispose")
 _RELEASE = re.compile(rb"(?i)\b\w*(?:free|destroy|release|delete)\w*\s*\(([^;{}]*?)\)")
+_HELD = frozenset("ptr pointer data memory mem buffer handle stream event".split())
+"""What an object holds, as methods are called that show or set it."""
 _TO_OWNERS = frozenset(
     "push_back emplace_back emplace insert push move swap unique_ptr shared_ptr make_shared make_unique".split()
 )
@@ -155,6 +157,13 @@ def is_view(name: str) -> bool:
     """Whether a class, or the result of a function, of that name only refers to memory of somebody else."""
     found = _words(name.split("<")[0])
     return bool(found) and found[-1] in _VIEWS
+
+
+@lru_cache(maxsize=4096)
+def names_what_it_holds(method: str) -> bool:
+    """Whether a method that is given one thing sounds as if it kept it: ``volume.devPtr(p)``."""
+    found = _words(method)
+    return bool(found) and found[-1] in _HELD
 
 
 @lru_cache(maxsize=4096)

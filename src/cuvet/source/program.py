@@ -174,6 +174,8 @@ class Function(msgspec.Struct):
     broken: bool = False
     static: bool = False
     ranges: list[Range] = []
+    captured: frozenset[str] = frozenset()
+    """Variables that a lambda of the function knows by reference: it may end what they hold later."""
     states: dict[str, list[int]] = {}
     """By variable, where it is set to a constant, counted up, or set to what a call of CUDA gives: there it may say what was done."""
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
-from cuvet.source.languages.cpp_text import constant, function_declarator, parameters, qualified
+from cuvet.source.languages.cpp_text import constant, function_declarator, is_plain, parameters, qualified
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, not_evaluated, number, number_of, spans, true, zero
@@ -17,6 +17,7 @@ _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
 """A test's macro that is given what must throw: nothing of it need have happened."""
 _OVERLOADS = {("cudaMallocAsync", 4): "cudaMallocFromPoolAsync"}
 """By name and number of arguments, the function that an overload of C++ calls (cuda_runtime.h)."""
+_CLASS = re.compile(r"(?:const\s+)?(?:\w+::)*[A-Z]\w*[a-z]\w*(?:<.*>)?")
 TRANSPARENT = frozenset(
     """
     static_cast reinterpret_cast const_cast dynamic_cast std::move move std::forward __builtin_expect likely unlikely
@@ -165,9 +166,9 @@ class Expressions(Flow):
         return 0 if not values else None
 
     def _new(self, node: Node, dropped: bool = False) -> Value:
-        arguments = node.child_by_field_name("arguments")
-        if arguments is not None and self.hot(arguments):
-            self._take_all(arguments.named_children)
+        for given in (node.child_by_field_name("arguments"), node.child_by_field_name("placement")):
+            if given is not None and self.hot(given):
+                self._take_all(given.named_children)
         return self._result(Invoke("new", (), node.start_byte, node.end_byte), dropped)
 
     def _delete(self, node: Node, dropped: bool = False) -> Value:
@@ -209,6 +210,10 @@ class Expressions(Flow):
             return None
         before = self.temporaries
         values = tuple(self._argument(child) for child in given)
+        if known:
+            values = tuple(
+                None if isinstance(value, Address) and self._is_owner(value.lvalue) else value for value in values
+            )
         call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
         call.of = self._class_of(function, receiver)
         if known:
@@ -226,6 +231,11 @@ class Expressions(Flow):
         if makes or (receiver and self.concerns(receiver)) or any(self.follows(value) for value in values):
             return self._result(call, dropped)
         return None
+
+    def _is_owner(self, lvalue: str) -> bool:
+        """Whether it is a local object of a class: what ``&`` gives is the address of a handle that it holds, and ends."""
+        kind = self.locals.get(lvalue, "")
+        return _CLASS.fullmatch(kind) is not None and not is_plain(kind)
 
     def _argument(self, node: Node) -> Value:
         """A block is the argument of a macro, which runs it."""
@@ -288,6 +298,7 @@ class Expressions(Flow):
             if word in self.interest.names and not _only_elements(word, node, start):
                 for lvalue in self.meant(word.decode()):
                     self.emit(Escape(lvalue, node.start_byte, written=True))
+                    self.by_lambda.add(lvalue)
 
     def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
         """An object of a class that only refers to what it is made of."""

@@ -62,6 +62,7 @@ class Flow(Operations):
         super().__init__(source, node, owner, interest)
         self.regions: list[Region] = []
         self.ranges: list[Range] = []
+        self.by_lambda: set[str] = set()
 
     def finished(self, name: str, owner: str, end: int, broken: bool, static: bool) -> Function:
         """The function as it was read, whose body ends at that offset."""
@@ -78,6 +79,7 @@ class Flow(Operations):
             broken=broken,
             static=static,
             ranges=self.ranges,
+            captured=frozenset(self.by_lambda),
             states=_states(self.source.code[self.node.start_byte : self.node.end_byte], self.node.start_byte),
         )
 

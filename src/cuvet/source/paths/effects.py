@@ -10,7 +10,16 @@ from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
 from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning, meaning_of
 from cuvet.source.methods import THIS
-from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
+from cuvet.source.ownership import (
+    HEAP,
+    UNMAPS,
+    holds_no_handle,
+    is_view,
+    names_what_it_holds,
+    takes_over,
+    uses_stream,
+    works_on_stream,
+)
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
@@ -293,6 +302,9 @@ class Effects:
                 self.world.adopt(role, word)
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
+        if operation.name.startswith("cuTexRefSet"):  # the texture refers to it from here on
+            for value in given:
+                self._give(value)
         if 0 <= found.user_data < len(given):
             self._give(given[found.user_data])
         for at, value in enumerate(given):
@@ -310,6 +322,8 @@ class Effects:
             return
         self._lost(lvalue, operation, here)
         handles.set(lvalue, word)
+        if lvalue in self.function.captured:
+            handles.escaped.add(word)
         if not handles.is_local(lvalue) and (
             handles.of_caller(lvalue) or not self.arms.always_ends(lvalue, operation.start)
         ):
@@ -417,7 +431,8 @@ class Effects:
         given: set[int] = set()
         for value in operation.arguments:
             word = handles.known(value) or 0
-            takes = takes_over(name) and not (works_on_stream(name) and self.world.is_stream(word))
+            sets = bool(operation.receiver) and len(operation.arguments) == 1 and names_what_it_holds(name)
+            takes = (takes_over(name) or sets) and not (works_on_stream(name) and self.world.is_stream(word))
             if several and self.world.is_dead_stream(word):
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):

@@ -12,6 +12,7 @@ from cuvet.source.project.wholes import Whole, finding_of
 from cuvet.source.result import ClassOutline, Effect, Outline
 
 _VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_IS_SET = re.compile(r"^([\w.>-]+)!=(?:NULL|nullptr|0L?)$")
 _FAILURE = re.compile(r"(?i)err|stat|fail|ret|result|code|abort|succe|ok\b")
 _MEMORY = frozenset({Kind.HOST_MEMORY.noun, Kind.MEMORY.noun})
 
@@ -139,7 +140,7 @@ def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
 
 def _asks_flag(ended: Effect) -> bool:
     """Whether it hangs on a variable that is true, and nothing around it sounds like a failure."""
-    asked = [text.partition(" ")[0] for text, _ in ended.under]
+    asked = [_IS_SET.sub(r"\1", text.partition(" ")[0]) for text, _ in ended.under]
     flag = bool(asked) and ended.under[-1][1] and _VARIABLE.fullmatch(asked[-1]) is not None
     return flag and not any(_FAILURE.search(text) for text in asked)
 

@@ -11,6 +11,8 @@ from cuvet.source.textual.written import Body, Written
 
 _TARGET = re.compile(r"&([A-Za-z_][\w.\->\[\]]*)\)?$")
 _BYTES = re.compile(r"sizeof\((?:unsigned|signed)?(?:char|bool|u?int8_t|std::byte|s?byte|uchar|void)\)")
+_COUNTS = re.compile(r"MemsetD(?:2D)?(?:16|32)")
+"""These are given a number of elements (CUDA Driver API, Memory Management)."""
 _SIZEOF = r"sizeof\((?:[^()]|\([^()]*\))*\)"
 
 
@@ -19,7 +21,7 @@ def in_elements(body: Body) -> Iterator[Finding]:
     allocated = {variable: call for call in body.calls if (variable := _made(call))}
     filled: set[str] = set()
     for call in body.calls if allocated else ():
-        moved = sized(call.name)
+        moved = None if _COUNTS.search(call.name) else sized(call.name)
         if moved is None or moved.made or moved.size >= len(call.arguments):
             continue
         for side in moved.memory:
