@@ -21,6 +21,7 @@ __all__ = [
     "Summaries",
     "check_project",
     "check_source",
+    "findings_of_files",
     "link",
 ]
 
@@ -51,6 +52,13 @@ def link(files: Sequence[FileResult]) -> dict[str, Summaries]:
     from cuvet.source.project.linking import linked  # start: the parser, which is an optional package
 
     return linked([file.outline for file in files if file.outline is not None])
+
+
+def findings_of_files(files: Sequence[FileResult]) -> list[Finding]:
+    """The findings of the files, without those about functions that another file of the program declares."""
+    from cuvet.source.check import of_files  # start: the parser, which is an optional package
+
+    return list(of_files(files))
 
 
 def check_project(files: Sequence[FileResult]) -> tuple[Finding, ...]:

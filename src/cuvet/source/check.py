@@ -16,7 +16,7 @@ from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed, readable
-from cuvet.source.textual import csharp_blocks, near_names
+from cuvet.source.textual import csharp_blocks, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
@@ -76,6 +76,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             offers=lowered.offers,
             calls=tuple(sorted(lowered.calls)),
             guessed=tuple(sorted(lowered.guessed)),
+            declares=tuple(sorted(names.declared(source))) if source.is_cpp else (),
             near=near_names.near_names(tree.root_node, source, options) if source.is_cpp else NearNames(),
         ),
         stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions)} | walked,
@@ -113,3 +114,10 @@ def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
 
     outlines = [file.outline for file in files if file.outline is not None]
     return (*classes.findings_of(outlines), *statics.findings_of(outlines), *near_names.findings_of(outlines))
+
+
+def of_files(files: Sequence[FileResult]) -> Iterator[Finding]:
+    """See ``cuvet.source.findings_of_files``."""
+    own = {name for file in files if file.outline is not None for name in file.outline.declares}
+    findings = (finding for file in files for finding in file.findings)
+    return (each for each in findings if each.name not in names.OF_CUDAS_OWN or each.api not in own)

@@ -207,6 +207,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that the file calls and does not define."""
     guessed: tuple[str, ...] = ()
     """Those of them of which it was guessed what they do."""
+    declares: tuple[str, ...] = ()
+    """Functions named like CUDA's that the file declares or defines."""
     near: NearNames = NearNames()
 
 

@@ -51,3 +51,10 @@ def test_what_files_declare_is_kept(project: Project, check: Check) -> None:
     assert check(".", "--format", "concise") == first
     project.write({"own.h": "typedef struct context *cudaContext_t;\n" + MAKES})
     assert "CV873" not in check(".", "--format", "concise").out
+
+
+def test_a_function_of_another_file_is_the_programs_own(project: Project, check: Check) -> None:
+    project.write({"error.h": "#include <cuda.h>\nconst char *cuGetErrorString(CUresult);\n"})
+    project.write({"use.c": '#include "error.h"\nvoid f(CUresult e) { puts(cuGetErrorString(e)); }\n'})
+    assert "CV865" in check("use.c", "--format", "concise").out
+    assert "CV865" not in check(".", "--format", "concise").out

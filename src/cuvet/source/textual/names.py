@@ -67,6 +67,19 @@ def _is_in_namespace(call: Node) -> bool:
     )
 
 
+OF_CUDAS_OWN = frozenset({SourceRemovedEntryPoint.name, SourceWrongArgumentCount.name})
+"""Rules about calls that are not wrong if the program has a function of that name itself."""
+_DECLARES = re.compile(
+    rb"(?:\b(?:cudaError_t|CUresult|void|int|bool|auto)\s+\**|\bchar\s*\*+|^[ \t]*#[ \t]*define\s+)\s*(cu(?:da)?[A-Z]\w*)\s*\(",
+    re.M,
+)
+
+
+def declared(source: Source) -> set[str]:
+    """Functions and macros named like CUDA's that the file declares."""
+    return {match[1].decode() for match in _DECLARES.finditer(source.code)}
+
+
 class _Looked:
     """What is looked up in a file once, however often it is asked."""
 

@@ -18,7 +18,7 @@ from cuvet.printable import valid
 from cuvet.rules import rule_called
 from cuvet.rules.examples import invalid, sources
 from cuvet.rules.named import rules_named, selected, severities
-from cuvet.source import Options, check_project, link
+from cuvet.source import Options, check_project, findings_of_files, link
 from cuvet.source.tool import baseline, changes, configuration, files, injected
 from cuvet.source.tool.cache import Cache
 from cuvet.source.tool.changes import Changes
@@ -122,7 +122,7 @@ def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outco
     callees = link([each.result for each in checked if each.failure is None])
     checked = check_linked(checked, callees, todo.job, todo.pool)
     results = [each.result for each in checked if each.failure is None]
-    findings = [*(finding for result in results for finding in result.findings), *check_project(results)]
+    findings = [*findings_of_files(results), *check_project(results)]
     ignores = {each.file.name: each.ignores for each in checked if each.ignores}
     kept: list[Finding] = []
     ignored: Counter[str] = Counter()
