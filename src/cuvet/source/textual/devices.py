@@ -23,7 +23,10 @@ def not_restored(body: Body) -> Iterator[Finding]:
         if match is None or before or not _is_only_set(match[1], body):
             continue
         changed = next((each for each in body.calls if each.name == _SETS[call.name] and each.start > call.end), None)
-        if changed is not None:
+        again = changed is not None and any(
+            each.name == call.name and call.end < each.start < changed.start for each in body.calls
+        )
+        if changed is not None and not again:  # else the second answer is the one to be made current again
             what = "device" if "Device" in call.name else "context"
             message = f"the {what} that was current is kept in `{match[1]}`, and never made current again"
             path = (
