@@ -22,7 +22,9 @@ FUNCTIONS = {
     "a test with a title": 'TEST_CASE("does what it should", "[gpu]") { @ }',
     "a section of a test": 'TEST_CASE("x") { SECTION("with a (bracket)") { @ } }',
     "a test with names": "TYPED_TEST(Suite, name)\n{\n@\n}",
-    "a macro behind a line of slashes": "int f(int n) {\n" + "/" * 2000 + "\nFOO_TRACE\n  @ return n; }",
+    "a macro in an expression behind a line of slashes": "int f(int n) { g(n);\n"
+    + "/" * 100
+    + "\nh(n +\nFOO_VALUE\n); @ return n; }",
     "a macro that is a statement": "int f(int n) { g();\n  FOO_TRACE\n  @ return n; }",
     "a macro without a semicolon": 'int f(int n) { @\n  FOO_TRACE("x")\n  return n; }',
     "a loop of a macro": "int f(int n) { FOR_EACH(i, n) { work(i); } @ return n; }",

@@ -1,6 +1,6 @@
 """What a call in source code means: the driver call that the model is told, and what its arguments are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -68,8 +68,8 @@ class Meaning:
     """Parameters of ``told`` that are the size of memory: they are not followed."""
     flags: frozenset[int]
     """Those that are flags: none are set where they are not known."""
-    user_data: int
-    """The argument that a function of the program is called with later, or -1."""
+    kept: frozenset[int]
+    """Arguments that CUDA knows afterwards: what a function of the program is called with later, or a texture reference refers to."""
 
     @cached_property
     def sets_device(self) -> bool:
@@ -148,8 +148,16 @@ def meaning(name: str) -> Meaning | None:
         named=tuple((at, role) for at, role in roles if not _makes(role) and role.verb not in ENDS),
         sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
         flags=frozenset(at for at, parameter in enumerate(told.parameters) if parameter.name.lower() == "flags"),
-        user_data=own.index.get("userData", -1),
+        kept=frozenset(_kept(own)),
     )
+
+
+def _kept(entry_point: EntryPoint) -> Iterator[int]:
+    if "userData" in entry_point.index:
+        yield entry_point.index["userData"]
+    if any(role.kind is Kind.TEXTURE_REFERENCE for role in entry_point.roles):
+        of_others = (role for role in entry_point.roles if role.kind is not Kind.TEXTURE_REFERENCE and role.parameter)
+        yield from (entry_point.index[role.parameter] for role in of_others if role.verb is Verb.USES)
 
 
 class Sized(NamedTuple):

@@ -6,7 +6,7 @@ class SourceRemovedEntryPoint(SourceRule):
     checks: A call names a CUDA function that the selected release (``--cuda``, otherwise the newest known one) does not have any more.
     why: The program does not compile, or does not link, with that release.
     instead: Use the function that the finding names.
-    limits: Silent about calls under a condition (``#if CUDART_VERSION < 12000``), and names that the file declares.
+    limits: Silent about calls under a condition (``#if CUDART_VERSION < 12000``), and names that a file of the same run declares.
     """
 
     code = "CV863"

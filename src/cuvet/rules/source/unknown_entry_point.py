@@ -3,12 +3,12 @@ from cuvet.rules.rule import SourceRule
 
 class SourceUnknownEntryPoint(SourceRule):
     """
-    checks: A call names a function that neither CUDA nor the file declares. Its name differs from that of a CUDA function by one or two
-      letters, by the order of its words, or by the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``).
+    checks: A call names a function that neither CUDA nor a file of the run declares. Its name differs from that of a CUDA function by
+      one or two letters, by the order of its words, or by the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``).
     why: The program does not compile, or, in C, does not link.
     instead: Use the function that the finding names.
-    limits: Programs have own functions named ``cudaSomething``, so only likely misspellings are found. Names with the same words are
-      reported only if the file includes nothing but headers of CUDA, standard libraries and files of the same run, and none of these
+    limits: Programs have own functions named ``cudaSomething``, so only likely misspellings are found. They are reported only
+      if the file includes nothing but headers of CUDA, standard libraries and files of the same run, and none of these
       mentions the name except in a call. Silent about calls under a condition.
     """
 

@@ -6,7 +6,8 @@ class SourceWrongArgumentCount(SourceRule):
     checks: A CUDA function gets more or fewer arguments than it takes in the selected release (``--cuda``; otherwise in any known release).
     why: The program does not compile.
     instead: Pass the arguments that the header names.
-    limits: Knows the defaults and overloads of C++. Silent about calls with macros in their arguments, and calls under a condition.
+    limits: Knows the defaults and overloads of C++. Silent about calls with macros in their arguments, calls under a condition, and
+      functions that a file of the same run declares.
     """
 
     code = "CV865"

@@ -293,12 +293,14 @@ class Expressions(Flow):
         body = node.child_by_field_name("body")
         start = body.start_byte if body is not None else node.end_byte
         head = self.source.text[node.start_byte : start]
-        only_device = b"__device__" in head and b"__host__" not in head and b"&" not in head.partition(b"]")[0]
+        by_reference = b"&" in head.partition(b"]")[0]
+        only_device = b"__device__" in head and b"__host__" not in head and not by_reference
         for word in () if only_device else dict.fromkeys(WORD.findall(node.text or b"")):
             if word in self.interest.names and not _only_elements(word, node, start):
                 for lvalue in self.meant(word.decode()):
                     self.emit(Escape(lvalue, node.start_byte, written=True))
-                    self.by_lambda.add(lvalue)
+                    if by_reference:
+                        self.by_lambda.add(lvalue)
 
     def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
         """An object of a class that only refers to what it is made of."""

@@ -302,11 +302,8 @@ class Effects:
                 self.world.adopt(role, word)
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
-        if operation.name.startswith("cuTexRefSet"):  # the texture refers to it from here on
-            for value in given:
-                self._give(value)
-        if 0 <= found.user_data < len(given):
-            self._give(given[found.user_data])
+        for at in found.kept:
+            self._give(operation.argument(at))
         for at, value in enumerate(given):
             if isinstance(value, Address) and all(at != each for each, _ in found.made) and not found.fills(at):
                 self.handles.give(value, written=not found.only_reads(at))

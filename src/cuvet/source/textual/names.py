@@ -11,8 +11,8 @@ from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
 from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import Options
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Node, Source, arguments_of, text_of
-from cuvet.source.textual.spellings import TOOK, arguments, removed
+from cuvet.source.syntax.parsing import Node, Source
+from cuvet.source.textual.spellings import arguments, removed
 from cuvet.source.textual.written import Body, positions
 
 _CONDITIONAL = frozenset(
@@ -150,6 +150,6 @@ def is_call(root: Node, offset: int, source: Source) -> bool:
     while node is not None and node.type in ("identifier", "template_function"):
         call = node.parent
         if call is not None and call.type == "call_expression" and call.child_by_field_name("function") == node:
-            return TOOK.get(text_of(node)) in (None, len(arguments_of(call)))
+            return True
         node = node.parent
     return False

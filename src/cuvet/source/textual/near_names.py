@@ -9,13 +9,12 @@ from cuvet.catalog.types import declared_types
 from cuvet.findings import Finding
 from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.unknown_type import SourceUnknownType
-from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import NearNames, Options, Outline, UnknownName
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual.names import guarded, is_call
-from cuvet.source.textual.spellings import IN_HEADERS, nearest, nearest_type, removed, same_words
+from cuvet.source.textual.spellings import meant, nearest_type, removed
 from cuvet.source.textual.written import positions
 
 _INCLUDE = re.compile(rb"#[ \t]*include(?:_next)?[ \t]*[<\"]?([^>\"\n]*)")
@@ -47,16 +46,16 @@ def near_names(root: Node, source: Source, options: Options) -> NearNames:
     unknown: list[UnknownName] = []
     own: list[str] = []
     for name in sorted((called | others) - declared_types().types):
-        meant = nearest_type(name) if name in others else ""
-        function = "" if meant or removed(name, options.cuda) else _meant(name)
-        if not (meant or function):
+        kind = nearest_type(name) if name in others else ""
+        function = "" if kind or removed(name, options.cuda) else meant(name)
+        if not (kind or function):
             continue
         uses = _calls(name, root, source) if function else _uses(name, root, source)
         if uses is None:
             own.append(name)
         elif uses:
             at = frame(source, uses[0], uses[0] + len(name), "")
-            unknown.append(UnknownName(name=name, meant=meant or function, function=bool(function), frame=at))
+            unknown.append(UnknownName(name=name, meant=kind or function, function=bool(function), frame=at))
     header = source.path.suffix in _HEADERS
     included = list(_included(source)) if header or unknown else []
     return NearNames(
@@ -64,11 +63,6 @@ def near_names(root: Node, source: Source, options: Options) -> NearNames:
         own=tuple(own),
         includes=tuple(each for each in included if not (_is_of_cuda(each) or each in _STANDARD)),
     )
-
-
-def _meant(name: str) -> str:
-    """The function of CUDA that the name stands for; empty if it is one's, or like none."""
-    return "" if name in symbols() or name in IN_HEADERS else nearest(name) or same_words(name)
 
 
 def _uses(name: str, root: Node, source: Source) -> list[int] | None:

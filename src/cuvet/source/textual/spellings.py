@@ -86,10 +86,6 @@ _REMOVED = {
 """The release without it, and what does the same today."""
 
 
-TOOK = {"cudaLaunch": 1}
-"""How many arguments a removed function took whose name programs use for templates of their own (CUDA Runtime API 10.0)."""
-
-
 def removed(name: str, version: str | None) -> tuple[str, str] | None:
     """(release without the function, what to call instead), if the release ``version`` (None: the newest) lacks it; None if not."""
     found = _REMOVED.get(name)
@@ -138,13 +134,12 @@ def nearest(name: str) -> str:
 
 
 @cache
-def same_words(name: str) -> str:
-    """The entry point that has the words of a name in another order, or in the other API: ``cuCtxCreate`` for ``cudaCreateContext``. Empty
-    if there is none, or the name is an entry point's, or a slip of the pen away from one."""
+def meant(name: str) -> str:
+    """The entry point that a name stands for: one a slip of the pen away, or one with its words in another order, or in the other API
+    (``cuCtxCreate`` for ``cudaCreateContext``). Empty if there is none, or the name is an entry point's."""
     if len(name) > _LONGEST or not _OF_APIS.match(name) or name in symbols() or name in IN_HEADERS:
         return ""
-    found = _by_words().get(_words(name), "")
-    return "" if found and nearest(name) else found
+    return nearest(name) or _by_words().get(_words(name), "")
 
 
 def _words(name: str) -> tuple[str, ...]:
