@@ -121,7 +121,8 @@ class _Worker:
             self.goes_on = False
             return None
         self.goes_on = answer[:1] == _GOES_ON
-        return msgspec.json.decode(answer[1:], type=Outcome)  # type: ignore[no-any-return]
+        outcome: Outcome = msgspec.json.decode(answer[1:], type=Outcome)
+        return outcome
 
     def end(self) -> None:
         self.connection.close()
