@@ -37,6 +37,7 @@ ALIKE = {
     "calls of others": repeated("if (a[@]) f(t); else g(t);", MADE, ENDED),
     "a call of others, or none": repeated("if (a[@]) f(t);", MADE, ENDED),
     "calls of CUDA": repeated("if (a[@]) cudaStreamSynchronize(t); else cudaStreamQuery(t);", MADE, ENDED),
+    "conditions of two parts": repeated("if (a[@] && p[@] > 1) f(t);", MADE, ENDED),
     "a launch": repeated("if (a[@]) kernel<<<1, n, 0, t>>>(p);", MADE, ENDED),
     "parts of the build": repeated("#if A@\nf(t);\n#else\ng(t);\n#endif", MADE, ENDED),
     "in blocks": repeated("{ if (a[@]) { f(t); cudaStreamSynchronize(t); } }", MADE, ENDED),

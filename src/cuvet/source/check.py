@@ -9,7 +9,7 @@ from cuvet.findings import Finding
 from cuvet.source.languages import language_of
 from cuvet.source.paths.reporting import Reporter, findings_of
 from cuvet.source.paths.walk import explore
-from cuvet.source.project import classes, statics
+from cuvet.source.project import classes, local_objects, statics
 from cuvet.source.project.kept import kept
 from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
@@ -56,7 +56,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     source, tree = parsed(path, text)
     defined = language.definitions(tree.root_node, text)
     lowered = read(defined, source, language, linked)
-    findings, walked = _along_paths(lowered, source)
+    findings, held, walked = _along_paths(lowered, source)
     if source.is_cpp:
         findings += textual_findings(tree.root_node, defined, source, options)
     else:
@@ -78,6 +78,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             guessed=tuple(sorted(lowered.guessed)),
             declares=tuple(sorted(names.declared(source))) if source.is_cpp else (),
             near=near_names.near_names(tree.root_node, source, options) if source.is_cpp else NearNames(),
+            held=held,
         ),
         stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions)} | walked,
     )
@@ -90,9 +91,10 @@ def _of_libraries(root: Node, source: Source) -> Iterator[Finding]:
             yield from findings(root, source)
 
 
-def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[str, int]]:
-    """Findings, and how many ``paths`` of how many ``steps`` were taken."""
+def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[str, str], dict[str, int]]:
+    """Findings, what ``Outline.held`` is of them, and how many ``paths`` of how many ``steps`` were taken."""
     findings: list[Finding] = []
+    held: dict[str, str] = {}
     walked = {"paths": 0, "steps": 0}
     for function in lowered.functions:
         if function.broken:
@@ -104,9 +106,10 @@ def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[
         walked["paths"] += len(explored)
         walked["steps"] += sum(path.steps for path in explored)
         reporter = Reporter(function, source)
-        findings += findings_of(explored, reporter)
-        findings += resets(function, reporter)
-    return findings, walked
+        found = findings_of(explored, reporter)
+        held.update(local_objects.held(found, function, reporter.name))
+        findings += [*found, *resets(function, reporter)]
+    return findings, held, walked
 
 
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
@@ -118,6 +121,11 @@ def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
 
 def of_files(files: Sequence[FileResult]) -> Iterator[Finding]:
     """See ``cuvet.source.findings_of_files``."""
-    own = {name for file in files if file.outline is not None for name in file.outline.declares}
-    findings = (finding for file in files for finding in file.findings)
-    return (each for each in findings if each.name not in names.OF_CUDAS_OWN or each.api not in own)
+    outlines = [file.outline for file in files if file.outline is not None]
+    own = {name for outline in outlines for name in outline.declares}
+    ending = local_objects.ending_classes(outlines)
+    for file in files:
+        for finding in file.findings:
+            of_own = finding.name in names.OF_CUDAS_OWN and finding.api in own
+            if not of_own and not local_objects.may_be_ended(finding, file.outline, ending):
+                yield finding

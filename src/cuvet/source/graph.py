@@ -11,13 +11,19 @@ class Builder:
         self.blocks: list[Block] = [Block()]
         self.current = 0
         self.last_decision = 0
-        self._guards: list[tuple[int, int]] = []
+        self._guards: tuple[tuple[int, int], ...] = ()
+        self._outer: list[tuple[tuple[int, int], ...]] = []
+        """The guards around, for each block that was entered and not left."""
+        self._ways: dict[int, list[tuple[tuple[int, int], ...]]] = {}
+        """By block, the branches that lead to it, each after those around it."""
+        self._afters: set[int] = set()
+        """Blocks that follow a loop."""
         self._labels: dict[str, int] = {}
         self.labels_set: list[str] = []
         """The labels that were reached in the text."""
 
     def new(self) -> int:
-        self.blocks.append(Block(guards=tuple(self._guards)))
+        self.blocks.append(Block(guards=self._guards))
         return len(self.blocks) - 1
 
     def start(self, block: int) -> None:
@@ -45,30 +51,40 @@ class Builder:
             self.edge(self.current, target, kind)
 
     def branch(self, condition: Condition | None, yes: int, no: int, truth: bool = True) -> None:
-        """Leave the block for one of two: for ``yes`` if the condition is ``truth``. None: always ``yes``."""
+        """Leave the block for one of two: for ``yes`` if the condition is ``truth``. None: always ``yes``. The arm that ends a loop comes
+        last."""
         if self.current < 0:
             return
         self.last_decision = self.current
-        edges = self.blocks[self.current].edges
-        edges.append(Edge(yes, condition, truth))
-        if condition is not None:
-            edges.append(Edge(no, condition, not truth))
+        block = self.blocks[self.current]
+        arms = [Edge(yes, condition, truth), *([Edge(no, condition, not truth)] if condition is not None else [])]
+        for edge in arms[::-1] if yes in self._afters else arms:
+            way = (*block.guards, (self.current, len(block.edges)))
+            self._ways.setdefault(edge.target, []).append(way)
+            block.edges.append(edge)
 
-    def leave_last(self, after: int) -> None:
-        """Of decisions that can end a loop, the arm that does so comes last."""
-        for block in self.blocks:
-            if len(block.edges) == 2 and block.edges[0].target == after:
-                block.edges.reverse()
+    def ends_loop(self, block: int) -> None:
+        """A loop goes there when it ends."""
+        self._afters.add(block)
+
+    def go_on(self, block: int) -> None:
+        """The next condition of several is asked in the block: within the arm that leads there, if one does."""
+        ways = self._ways.get(block, ())
+        if len(ways) == 1:
+            self.blocks[block].guards = ways[0]
+        self.current = block
 
     def enter(self, block: int, decided: int, arm: int) -> None:
         """Go on in a block that the decision of ``decided`` leads to: by its edge ``arm``, or by another if it was negated."""
         arm = next((at for at, edge in enumerate(self.blocks[decided].edges) if edge.target == block), arm)
-        self._guards.append((decided, arm))
-        self.blocks[block].guards = tuple(self._guards)
+        ways = self._ways.get(block, ())
+        self._outer.append(self._guards)
+        self._guards = ways[0] if len(ways) == 1 else (*self._guards, (decided, arm))
+        self.blocks[block].guards = self._guards
         self.current = block
 
     def leave(self) -> None:
-        self._guards.pop()
+        self._guards = self._outer.pop()
 
     def label(self, name: str) -> int:
         if name not in self._labels:

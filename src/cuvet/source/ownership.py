@@ -23,7 +23,7 @@ FIXTURE = frozenset(
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "
-    "shutdown terminate teardown deinit uninit drop remove safe".split()
+    "shutdown terminate teardown deinit uninit drop remove safe deleter destructor destroyer".split()
 )
 """Of what is given to the function."""
 _ENDS_OBJECT = re.compile(

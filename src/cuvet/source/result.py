@@ -210,6 +210,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     declares: tuple[str, ...] = ()
     """Functions named like CUDA's that the file declares or defines."""
     near: NearNames = NearNames()
+    held: dict[str, str] = {}
+    """Local objects whose members are lost with them, unless the class ends these: the function and the variable, and its class."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -209,6 +209,8 @@ def _declarations(body: Node) -> Iterator[Node]:
 
 
 def _synonym(name: Node | None, kind: Node | None, found: Found) -> None:
+    if kind is not None and kind.type == "template_type":
+        kind = kind.child_by_field_name("name")
     if name is not None and kind is not None and (name.type, kind.type) == ("type_identifier", "type_identifier"):
         found.synonyms[text_of(name)] = text_of(kind)
 

@@ -21,9 +21,10 @@ _INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-]
 _EACH = re.compile(rb"\bfor\s*\([^;:()]{1,200}?(\w+|\[[\w\s,]{1,100}\])\s*:(?!:)([^;{}]{1,200}?)\)")
 """A variable is each element of something in turn."""
 _TARGET = re.compile(
-    rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
+    rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:[^;=?]{1,200}\?(?:[^;=?]{0,200}:)?\s{0,80})?"
+    rb"(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
 )
-"""What the result of a call is assigned to, up to the call's name."""
+"""What the result of a call is assigned to, up to the call's name, which may stand in an arm of ``?:``."""
 _VIEW = re.compile(
     rb"\b\w*(?:[vV]iew|[sS]pan)\w*(?:\s*<[^;{}=]{0,400}>)?\s+(?P<declared>\w+)\s*(?P<of>[({][^;]{0,400});|"
     rb"\b(?P<set>\w+)\s*=\s*(?P<to>[\w:]*(?:[vV]iew|[sS]pan)\b[^;]{0,400});"

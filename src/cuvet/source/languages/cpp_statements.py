@@ -330,13 +330,13 @@ class Lowering(Conditions):
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:
-    """Where the operations begin of the last statement, if that only calls CUDA, and of the releases right before it."""
+    """Where the operations begin of the last statement that calls something, if that is CUDA, and of the releases right before it."""
     at = len(operations)
     for statement in reversed(statements):
         begin = at
         while begin and operations[begin - 1].start >= statement.start_byte:
             begin -= 1
-        is_last = at == len(operations)
+        is_last = all(isinstance(each, Assign) for each in operations[at:])
         if begin == at or not all(_is_of_cuda(each, any_call=is_last) for each in operations[begin:at]):
             break
         at = begin

@@ -181,7 +181,7 @@ class Flow(Operations):
         """``left && right``, or ``left || right``."""
         middle = self.builder.new()
         self.condition(left, middle if both else yes, no if both else middle)
-        self.builder.start(middle)
+        self.builder.go_on(middle)
         self.condition(right, yes, no)
 
     def decided(self, value: int, yes: int, no: int) -> None:
@@ -259,8 +259,8 @@ class Flow(Operations):
         head, inside, after, again = builder.new(), builder.new(), builder.new(), builder.new()
         builder.jump(inside if first else head)
         builder.start(head)
+        builder.ends_loop(after)
         test(inside, after)
-        builder.leave_last(after)
         self.regions.append(Region(after=after, again=again))
         builder.enter(inside, builder.last_decision, 0)
         body()

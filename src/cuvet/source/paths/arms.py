@@ -1,7 +1,7 @@
 """What the branches of a function hold, looked up once: which of them leave, and which of them change what an lvalue holds."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from cuvet.catalog import Kind
@@ -16,6 +16,7 @@ from cuvet.source.program import (
     OF_BUILD,
     Address,
     Assign,
+    Block,
     Condition,
     Escape,
     Function,
@@ -39,9 +40,32 @@ class Arms:
     def __init__(self, function: Function) -> None:
         self._function = function
         self._inside: dict[Arm, list[int]] = {}
-        for number, block in enumerate(function.blocks):
-            for guard in block.guards:
-                self._inside.setdefault(guard, []).append(number)
+        self._leading: dict[Arm, list[Arm]] = {}
+        """By arm, those of the conditions before its own, joined to it by && or ||, that go to the same place."""
+        for arm, owner in self._owners.items():
+            self._leading.setdefault(owner, []).append(arm)
+        for number in range(len(function.blocks)):
+            for arm in self._around(number):
+                self._inside.setdefault(arm, []).append(number)
+
+    @cached_property
+    def _owners(self) -> dict[Arm, Arm]:
+        blocks = self._function.blocks
+        found: dict[Arm, Arm] = {}
+        for number, block in enumerate(blocks):
+            for arm, edge in enumerate(block.edges) if len(block.edges) > 1 else ():
+                last = blocks[edge.target].guards[-1:]
+                if last and last[0] != (number, arm) and number < last[0][0] and _leads(blocks, last[0], edge.target):
+                    found[number, arm] = last[0]
+        return found
+
+    def owner(self, arm: Arm) -> Arm:
+        """The arm itself or, if its condition is joined to others by && or ||, the one of the last of them that goes to the same place."""
+        return self._owners.get(arm, arm)
+
+    def _around(self, block: int) -> Guards:
+        guards = self._function.blocks[block].guards
+        return (*guards, *(each for guard in guards for each in self._leading.get(guard, ())))
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -77,7 +101,10 @@ class Arms:
     def switching(self) -> frozenset[Arm]:
         """Those that make another device or context current."""
         return frozenset(
-            arm for block in self._function.blocks if any(map(_switches, block.operations)) for arm in block.guards
+            arm
+            for number, block in enumerate(self._function.blocks)
+            if any(map(_switches, block.operations))
+            for arm in self._around(number)
         )
 
     @cached_property
@@ -91,11 +118,21 @@ class Arms:
     def _arms_with(self, names: Callable[[Operation], set[str]]) -> dict[str, frozenset[Arm]]:
         """Name to the arms with an operation that has it."""
         found: dict[str, set[Arm]] = {}
-        for block in self._function.blocks:
+        for number, block in enumerate(self._function.blocks):
             if block.guards:
+                around = self._around(number)
                 for name in {name for operation in block.operations for name in names(operation)}:
-                    found.setdefault(name, set()).update(block.guards)
+                    found.setdefault(name, set()).update(around)
         return {name: frozenset(arms) for name, arms in found.items() if name}
+
+    @cached_property
+    def puts(self) -> dict[str, set[str]]:
+        """By lvalue, the variables through which it is put somewhere, as in ``if (out) *out = object``."""
+        found: dict[str, set[str]] = {}
+        for each in self._function.operations:
+            if isinstance(each, Assign) and isinstance(each.value, str) and each.lvalue != root(each.lvalue):
+                found.setdefault(each.value, set()).add(root(each.lvalue))
+        return found
 
     @cached_property
     def _ends(self) -> dict[str, list[tuple[Guards, int]]]:
@@ -232,6 +269,11 @@ class Arms:
         return any(
             edge.target not in inside and edge.kind != "jump" for number in members for edge in blocks[number].edges
         )
+
+
+def _leads(blocks: Sequence[Block], arm: Arm, target: int) -> bool:
+    edges = blocks[arm[0]].edges
+    return arm[1] < len(edges) and edges[arm[1]].target == target
 
 
 def lvalues(operation: Operation) -> set[str]:

@@ -4,7 +4,7 @@ The decisions that a finding depends on are the branches around its calls, and t
 changed the object. They have to lie on one chain, each within the one before.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
@@ -34,7 +34,8 @@ def believable(
     around that if it is no call. With ``on_devices`` it depends on the current device too."""
     chain = _Chain()
     written = {value.lvalue for value in calls[0].written.arguments if isinstance(value, Address)}
-    about = _About(path.function.states, frozenset({lvalue, *written}), calls[0].written.start)
+    names = frozenset({lvalue, *written})
+    about = _About(path.function.states, names, path.arms.puts.get(lvalue, ()), calls[0].written.start)
     around = [*(call.guards for call in calls), *(() if end is None else (end,))]
     between = [taken for taken in path.between(calls[0].step, until) if taken.free]
     passed = (taken for taken in between if passes_by(path, taken, lvalue))
@@ -50,14 +51,17 @@ def believable(
 
 class _About:
     """Which conditions say something of the object itself: those that ask for ``names``, its own and what the call that ``made`` it, or was
-    the first to be seen, wrote beside it; and for variables that were set to say what was done, by ``Function.states``."""
+    the first to be seen, wrote beside it; whether there are the ``places`` that it is put into; and for variables that were set to say
+    what was done, by ``Function.states``."""
 
-    def __init__(self, states: Mapping[str, Sequence[int]], names: Set[str], made: int) -> None:
-        self._states, self._names, self._made = states, names, made
+    def __init__(self, states: Mapping[str, Sequence[int]], names: Set[str], places: Container[str], made: int) -> None:
+        self._states, self._names, self._places, self._made = states, names, places, made
 
     def asks(self, condition: Condition | None) -> bool:
         return condition is not None and (
-            not self._names.isdisjoint(condition.names) or any(self._set(condition, self._made))
+            not self._names.isdisjoint(condition.names)
+            or (condition.lvalue in self._places and condition.value == 0)
+            or any(self._set(condition, self._made))
         )
 
     def says(self, condition: Condition | None, calls: Sequence[SourceCall], lost: bool) -> bool:
@@ -93,7 +97,7 @@ def passes_by(path: Path, taken: Taken, lvalue: str) -> bool:
 
 def _way_to(path: Path, taken: Taken) -> Guards:
     """The decision, after those that lead to it."""
-    return (*_free(path, path.function.blocks[taken.block].guards), (taken.block, taken.arm))
+    return (*_free(path, path.function.blocks[taken.block].guards), path.arms.owner((taken.block, taken.arm)))
 
 
 def _switches(path: Path, taken: Taken) -> bool:

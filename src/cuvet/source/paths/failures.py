@@ -43,6 +43,12 @@ class Statuses:
         if key is not None:
             self.doubted.setdefault(key, []).append(arm)
 
+    def want_error(self, condition: Condition, arm: tuple[int, int]) -> None:
+        """In that arm of a branch that asks for an error of its own, the call may have been meant to fail."""
+        key = self.of(condition.lvalue)
+        if key is not None:
+            self.doubted.setdefault(key, []).append(arm)
+
     def may_have_failed(self, key: Key, guards: Guards, leaving: Set[tuple[int, int]]) -> bool:
         """Whether a branch around it is taken because the call failed, or one of the branches ``leaving`` what follows them was."""
         return any(doubt in guards or doubt in leaving for doubt in self.doubted.get(key, ()))

@@ -36,9 +36,10 @@ class Reporter:
     def __init__(self, function: Function, source: Source) -> None:
         self.function = function
         self.source = source
+        self.name = source.function_name(function.owner, function.name)
 
     def frame(self, start: int, end: int) -> Frame:
-        return frame(self.source, start, end, self.source.function_name(self.function.owner, self.function.name))
+        return frame(self.source, start, end, self.name)
 
     def site(self, call: Invoke, start: int | None = None, end: int | None = None) -> Site:
         at = self.frame(call.start if start is None else start, call.end if end is None else end)

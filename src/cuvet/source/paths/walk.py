@@ -200,11 +200,12 @@ class Path:
         known = self._known(condition, at)
         if at in self.loops and count > 1 and known is edges[0].truth:
             known = None  # what ends the loop may be in an arm that the path does not take
-        other = self._other_arm((at, count))
+        decided = None if known is None else next(at for at, each in enumerate(edges) if each.truth is known)
+        other = self._other_arm((at, count), decided)
         if other is not None:
             arm = self._take(other)
-        elif known is not None:
-            arm = 0 if edges[0].truth is known else next(at for at, each in enumerate(edges) if each.truth is known)
+        elif decided is not None:
+            arm = decided
         else:
             arm = self._preferred(at, count)
         truth = edges[arm].truth
@@ -218,12 +219,17 @@ class Path:
         self._note_decision(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
             self._learn(condition, truth, (at, arm))
+        elif condition is not None and isinstance(condition.value, int) and condition.value:
+            self.effects.statuses.want_error(condition, self.arms.owner((at, arm)))
         return arm
 
-    def _other_arm(self, decision: Decision) -> Alternative | None:
-        """The alternative that is to be taken there. Where several are taken, each is only taken in the arms that lead to it."""
+    def _other_arm(self, decision: Decision, decided: int | None) -> Alternative | None:
+        """The alternative that is to be taken there. Where several are taken, each is only taken in the arms that lead to it. ``decided``:
+        what is known there decides for this arm; a call that failed before may have been made again."""
         other = self._waiting.get(decision)
         if other is None or (self._looks_for_joins and {each.decision for each in other.after} != self.apart):
+            return None
+        if other.failing and decided not in (None, other.arm):
             return None
         return self._waiting.pop(decision)
 
@@ -260,7 +266,7 @@ class Path:
 
     def _note_decision(self, taken: Taken) -> None:
         self.taken.append(taken)
-        arm, arms = (taken.block, taken.arm), self.chosen if taken.free else self.known
+        arm, arms = self.arms.owner((taken.block, taken.arm)), self.chosen if taken.free else self.known
         if self.apart:
             self._noted.append(self.taken.pop)
             if arm not in arms:
@@ -339,7 +345,7 @@ class Path:
     def _learn(self, condition: Condition, truth: bool, arm: tuple[int, int]) -> None:
         """A condition of which nothing was known holds from here on."""
         effects, lvalue = self.effects, condition.lvalue
-        effects.statuses.doubt(condition, arm)
+        effects.statuses.doubt(condition, self.arms.owner(arm))
         if lvalue and not lvalue.endswith("?") and condition.same is truth and isinstance(condition.value, int):
             effects.handles.set(lvalue, condition.value)
 

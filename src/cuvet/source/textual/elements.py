@@ -52,7 +52,11 @@ def never_ended(body: Body) -> Iterator[Finding]:
             continue
         told.add(target[:2])
         name, member, kind = target
-        if _is_array(name, call, body) and all(_stays(*each, member, body) for each in _mentions(name, body)):
+        if (
+            _is_array(name, call, body)
+            and not (member and _has_destructor(name, body))
+            and all(_stays(*each, member, body) for each in _mentions(name, body))
+        ):
             yield _finding(body, call, f"{name}[…]{member}", kind)
 
 
@@ -135,6 +139,13 @@ def _is_array(name: str, call: Written, body: Body) -> bool:
         return _is_allocated(field_text(made, "value"))
     set_later = rf"(?<![\w.>]){name}\s*=[^;=?]*?(?:{_ON_HEAP.pattern})"
     return re.search(set_later, body.code.decode("latin-1")) is not None
+
+
+def _has_destructor(name: str, body: Body) -> bool:
+    """Whether the file shows one of the class of the array's elements."""
+    declared = _own(name, body)
+    kinds = re.findall(r"[A-Za-z_]\w*", declared.kind) if declared is not None else []
+    return any(re.search(rb"~\s*%s\s*\(" % kind.encode(), body.source.code) for kind in kinds)
 
 
 def _is_allocated(value: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from cuvet.findings import Finding
+from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
 from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
 from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
 from cuvet.source.languages.cpp_text import is_declared_at
@@ -67,8 +68,8 @@ def _is_in_namespace(call: Node) -> bool:
     )
 
 
-OF_CUDAS_OWN = frozenset({SourceRemovedEntryPoint.name, SourceWrongArgumentCount.name})
-"""Rules about calls that are not wrong if the program has a function of that name itself."""
+OF_CUDAS_OWN = frozenset({SourceRemovedEntryPoint.name, SourceWrongArgumentCount.name, SourceDeviceMemoryOnHost.name})
+"""Rules about calls that are not wrong if the program has a function of that name itself: its memory may be the host's too."""
 _DECLARES = re.compile(
     rb"(?:\b(?:cudaError_t|CUresult|void|int|bool|auto)\s+\**|\bchar\s*\*+|^[ \t]*#[ \t]*define\s+)\s*(cu(?:da)?[A-Z]\w*)\s*\(",
     re.M,

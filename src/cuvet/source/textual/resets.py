@@ -28,7 +28,11 @@ _EXPORTED = re.compile(
     rb"\bdllexport\b|\bvisibility\s*\(\s*\"default\"|\b(?:[A-Z0-9]+_)*(?:DLL)?EXPORTS?\b|\b[A-Z0-9_]+_API\b"
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
-_EXITS = re.compile(rb"\b(?:_?exit|_Exit|quick_exit|abort|terminate)\s*\(")
+_EXITS = re.compile(
+    rb"\b(?:_?exit|_Exit|quick_exit|abort|terminate)\s*\(|\bassert\s*\(\s*(?:0|false|!\s*\"[^\"]*\")\s*\)"
+)
+_BOUND = re.compile(rb"\"[^\"\n]*(?i:reset)[^\"\n]*\"\s*,\s*\[[^][]*\]\s*\([^(){}]*\)[^{};]*\{[^{}]*\Z")
+"""A lambda that is bound to a name which says what it does: ``m.def("device_reset", []() { …``"""
 
 
 def resets(function: Function, reporter: Reporter) -> Iterator[Finding]:
@@ -54,6 +58,8 @@ def _is_of_class(function: Function, reset: Invoke, source: Source) -> bool:
     to classes: only what ends an object tells."""
     if function.name in FIXTURE or _NAMED_SO.fullmatch(function.name) or _is_program(source):
         return False
+    if source.is_cpp and _EXITS.search(source.code, reset.end, function.end):
+        return False
     if _TEST.search(function.owner) or _derives_from_test(function.owner, source):
         return False
     return source.is_cpp or function.name in ("__del__", "Dispose", "__exit__", "close")
@@ -66,7 +72,8 @@ def _is_exported(function: Function, reset: Invoke, source: Source) -> bool:
     if _EXITS.search(source.code, reset.end, function.end):
         return False
     if _LOADED.search(source.text):
-        return _EMBEDS.search(source.text) is None
+        bound = _BOUND.search(source.text, max(0, reset.start - 400), reset.start)
+        return bound is None and _EMBEDS.search(source.text) is None
     line = source.lines[source.line(function.start) - 1]
     head = _COMMENT.sub(b"", source.text[line : reset.start]).partition(b"{")[0]
     return _EXPORTED.search(head) is not None

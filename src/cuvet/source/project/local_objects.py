@@ -1,0 +1,41 @@
+"""Members of local objects, which the object's class may end when the function is left."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from cuvet.findings import Finding
+from cuvet.source.paths.handles import root
+from cuvet.source.program import Function
+from cuvet.source.result import Outline
+
+_VALUE = re.compile(r"(?:(?:const|struct|class|typename)\s+)*(?:\w+::)*([A-Za-z_]\w*)\s*(?:<.*>)?\s*(?:\[.*)?")
+"""The type of an object, or of an array of objects, that ends with the function."""
+_MOST_NAMES = 8
+"""Other names of a class, one for another; and classes that it is derived from."""
+
+
+def held(findings: Iterable[Finding], function: Function, name: str) -> Iterator[tuple[str, str]]:
+    """For what ``Outline.held`` says: local objects of the function, which findings call ``name``, whose members the findings are about."""
+    for finding in findings:
+        for variable, _, member in (each.name.partition(".") for each in finding.objects):
+            match = _VALUE.fullmatch(function.locals.get(root(variable), ""))
+            if member and match is not None:
+                yield f"{name} {root(variable)}", match[1]
+
+
+def ending_classes(outlines: Iterable[Outline]) -> frozenset[str]:
+    """Classes of which a destructor is in sight, by all their names."""
+    outlines = list(outlines)
+    names = {each.name for outline in outlines for each in outline.classes if "__del__" in each.declared}
+    others = [pair for outline in outlines for pair in (*outline.synonyms.items(), *outline.parents.items())]
+    for _ in range(_MOST_NAMES):
+        names |= {name for name, of in others if of in names}
+    return frozenset(names)
+
+
+def may_be_ended(finding: Finding, outline: Outline | None, ending: frozenset[str]) -> bool:
+    """Whether all that the finding says is lost belongs to objects of such classes."""
+    if outline is None or not outline.held or not finding.objects:
+        return False
+    name = finding.site.frames[0].function
+    return all(outline.held.get(f"{name} {root(each.name)}") in ending for each in finding.objects)
