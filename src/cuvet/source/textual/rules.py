@@ -7,6 +7,7 @@ from cuvet.source.languages.cpp import Found
 from cuvet.source.result import Options
 from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual import (
+    accepted,
     addresses,
     awaiting,
     blocks,
@@ -43,6 +44,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     for body in found:
         yield from statuses.dropped(body)
         yield from statuses.unread(body)
+        yield from accepted.left(body)
         yield from names.argument_counts(body, root, options)
         yield from pointers.host_uses(body)
         yield from pointers.device_pointers_unregistered(body)
