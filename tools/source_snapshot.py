@@ -11,7 +11,7 @@ from unittest.mock import patch
 from cuvet.findings import Finding, Frame, ObjectReport, Site
 from cuvet.rules import all_rules
 from cuvet.rules.examples import Source, invalid, read, sources, valid
-from cuvet.source import FileResult, check_project, check_source
+from cuvet.source import FileResult, check_project, check_source, findings_of_files
 from cuvet.source.paths import walk
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ def said_of(program: Program) -> Iterator[str]:
     """The lines of the file about one program."""
     result = check_source(program.file, program.text)
     yield f"## {program.title}"
-    for each in sorted((*result.findings, *check_project([result])), key=_order):
+    for each in sorted((*findings_of_files([result]), *check_project([result])), key=_order):
         yield from _finding(each)
     yield from (f"not checked: {each.first} to {each.last}: {each.why}" for each in result.not_checked)
     with patch.object(walk, "FEW", 0):

@@ -9,7 +9,7 @@ import pytest
 
 from cuvet.rules import all_rules
 from cuvet.rules.examples import Source, invalid, read, sources, valid
-from cuvet.source import check_project, check_source
+from cuvet.source import check_project, check_source, findings_of_files
 
 _ENDINGS = {"cuda": ".cu", "c++": ".cpp", "python": ".py", "c#": ".cs"}
 _HABITS = ("source-status-dropped", "source-launch-unchecked")
@@ -34,7 +34,9 @@ def found(example: Source, rule: str = "") -> list[tuple[int, str, str]]:
     path = Path(f"example{_ENDINGS[example.language]}")
     file = check_source(path, example.program.encode())
     findings = (
-        each for each in (*file.findings, *check_project([file])) if each.name not in _HABITS or each.name == rule
+        each
+        for each in (*findings_of_files([file]), *check_project([file]))
+        if each.name not in _HABITS or each.name == rule
     )
     return sorted((finding.site.frames[0].line or 0, finding.severity, finding.name) for finding in findings)
 

@@ -122,6 +122,13 @@ class Meaning:
             role.verb is Verb.WRITES for at, role in self.named if at == argument
         )
 
+    @cached_property
+    def copies(self) -> tuple[int, int]:
+        """The arguments from where and to where the call copies memory; -1 where there is none."""
+        by_verb = {role.verb: at for at, role in self.named}
+        found = by_verb.get(Verb.READS, -1), by_verb.get(Verb.WRITES, -1)
+        return found if min(found) >= 0 else (-1, -1)
+
     def only_reads(self, argument: int) -> bool:
         """Whether CUDA only reads what the argument points to."""
         parameters = self.entry_point.parameters

@@ -69,6 +69,16 @@ def how(code: bytes, name: str, at: int, given: int) -> str:
     return "reads" if used else ""
 
 
+def keeps(code: bytes, name: str, at: int, given: int) -> bool:
+    """Whether the kernel writes the pointer that its argument ``at`` is to memory: ``node->values = values;``."""
+    defined = kernel(code, name, given)
+    parameter = defined.parameters[at] if defined is not None and at < given else b""
+    if defined is None or not parameter:
+        return False
+    written = rb"(?:->|\.|\])\s*(?:\w+\s*)?(?<![=!<>])=\s*(?:\([\w\s*]{1,80}\)\s*)?%s\s*;" % parameter
+    return re.search(written, defined.inside) is not None
+
+
 def touches(code: bytes, name: str, at: int, given: int) -> bool:
     """Whether the kernel is seen to use memory through its argument ``at``, and is sure not to wait for what somebody else writes."""
     defined = kernel(code, name, given)

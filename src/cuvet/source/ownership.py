@@ -60,7 +60,7 @@ _ARITHMETIC = re.compile(
 _NEVER_RETURN = frozenset(
     """
     exit abort _exit _Exit quick_exit terminate __builtin_unreachable __builtin_trap longjmp siglongjmp rethrow_exception pthread_exit
-    MPI_Abort mexErrMsgTxt mexErrMsgIdAndTxt
+    MPI_Abort mexErrMsgTxt mexErrMsgIdAndTxt GTEST_SKIP GTEST_SKIP_ GTEST_FAIL FAIL SKIP
     """.split()
 )
 _LEAVES = re.compile(

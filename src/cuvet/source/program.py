@@ -69,8 +69,8 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
     names no object."""
 
     def argument(self, at: int) -> Value:
-        """None if it is left out."""
-        return self.arguments[at] if at < len(self.arguments) else None
+        """None if it is left out, or there is none."""
+        return self.arguments[at] if 0 <= at < len(self.arguments) else None
 
 
 class Assign(msgspec.Struct, tag="assign", gc=False):
@@ -178,6 +178,16 @@ class Function(msgspec.Struct):
     """Variables that a lambda of the function knows by reference: it may end what they hold later."""
     states: dict[str, list[int]] = {}
     """By variable, where it is set to a constant, counted up, or set to what a call of CUDA gives: there it may say what was done."""
+
+    def reached_without_jumps(self) -> set[int]:
+        """Blocks that are reached without goto or break: not those that only clean up after a failure."""
+        reached, waiting = {0}, [0]
+        while waiting:
+            for edge in self.blocks[waiting.pop()].edges:
+                if edge.kind != "jump" and edge.target not in reached:
+                    reached.add(edge.target)
+                    waiting.append(edge.target)
+        return reached
 
     @property
     def operations(self) -> Iterator[Operation]:

@@ -143,6 +143,9 @@ class _Summary:
                 self.found.keeps.add(position)  # a part of it is ended
         for at, _ in known.made:
             self._made(call.argument(at), call.name, self._succeeds(call, guards))
+        copied = call.argument(known.copies[0])
+        if isinstance(copied, Address) and copied.lvalue in self.positions:
+            self.found.keeps.add(self.positions[copied.lvalue])  # a struct, with what its members hold
         for at, _ in known.named:
             value = call.argument(at)
             always = value not in self.changed and not guards and call.name not in ASKING

@@ -7,10 +7,12 @@ class SourceDeviceMemoryOnHost(SourceRule):
       ``memset``, ``std::copy`` ...).
     why: On most machines the host cannot access device memory: the process dies of SIGSEGV.
     instead: Use ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
-    limits: Only pointers declared and allocated in the same function that nothing else sets.
+    limits: Only pointers declared and allocated in the same function that nothing else sets. Silent where a function or a kernel may take
+      the element by reference, and in programs with a ``cudaMalloc`` of their own.
     """
 
     code = "CV867"
+    severity = "warning"
     summary = "the host reads or writes device memory"
     help = "copy with cudaMemcpy, set with cudaMemset, or allocate with cudaMallocManaged"
     evidence = """
@@ -42,7 +44,7 @@ void fill(int n) {
 void fill(int n) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
-    values[0] = 1;  // error: [source-device-memory-on-host]
+    values[0] = 1;  // warning: [source-device-memory-on-host]
     CHECK(cudaFree(values));
 }
 
@@ -50,7 +52,7 @@ void fill(int n) {
 void fill(int n) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
-    memset(values, 0, n * sizeof(float));  // error: [source-device-memory-on-host]
+    memset(values, 0, n * sizeof(float));  // warning: [source-device-memory-on-host]
     CHECK(cudaFree(values));
 }
 """

@@ -10,7 +10,7 @@ class SourceDeviceNotRestored(SourceRule):
     """
 
     code = "CV875"
-    severity = "warning"
+    severity = "note"
     summary = "a function does not make the device current again that it asked for"
     help = "pass the device that was asked for to cudaSetDevice at the end"
     evidence = """
@@ -70,7 +70,7 @@ int main() {
 void fill(float *values, int n, int device) {
     int before;
     CHECK(cudaGetDevice(&before));
-    CHECK(cudaSetDevice(device));  // warning: [source-device-not-restored]
+    CHECK(cudaSetDevice(device));  // note: [source-device-not-restored]
     CHECK(cudaMemset(values, 0, n));
 }
 
@@ -79,7 +79,7 @@ void enable(int count) {
     for (int device = 1; device < count; device++) {
         int before = 0;
         CHECK(cudaGetDevice(&before));
-        CHECK(cudaSetDevice(device));  // warning: [source-device-not-restored]
+        CHECK(cudaSetDevice(device));  // note: [source-device-not-restored]
         CHECK(cudaDeviceEnablePeerAccess(0, 0));
     }
 }
@@ -88,7 +88,7 @@ void enable(int count) {
 void fill(CUdeviceptr values, int n, CUcontext context) {
     CUcontext before;
     CHECK(cuCtxGetCurrent(&before));
-    CHECK(cuCtxSetCurrent(context));  // warning: [source-device-not-restored]
+    CHECK(cuCtxSetCurrent(context));  // note: [source-device-not-restored]
     CHECK(cuMemsetD8(values, 0, n));
 }
 """

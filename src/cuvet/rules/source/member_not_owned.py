@@ -10,7 +10,7 @@ class SourceMemberNotOwned(SourceRule):
     """
 
     code = "CV889"
-    severity = "warning"
+    severity = "note"
     summary = "a class ends a member that its caller gave it"
     help = "leave the object to the caller, or remember whether it is the class's own"
     evidence = """
@@ -74,7 +74,7 @@ class Worker {
         cudaMalloc(&scratch_, 1024);
     }
     void finalize() {
-        cudaStreamDestroy(stream_);  // warning: [source-member-not-owned]
+        cudaStreamDestroy(stream_);  // note: [source-member-not-owned]
         cudaFree(scratch_);
     }
   private:

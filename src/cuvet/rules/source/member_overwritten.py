@@ -13,7 +13,7 @@ class SourceMemberOverwritten(SourceRule):
     """
 
     code = "CV856"
-    severity = "warning"
+    severity = "note"
     summary = "a function creates a member again without ending the previous one"
     help = "end the member before it is made again, or make it once"
     evidence = """
@@ -60,7 +60,7 @@ class Product {
     ~Product() { cudaFree(buffer_); }
     Product(const Product &) = delete;
     void apply(int n) {
-        cudaMalloc(&buffer_, n);  // warning: [source-member-overwritten]
+        cudaMalloc(&buffer_, n);  // note: [source-member-overwritten]
         multiply<<<1, n>>>(buffer_);
     }
   private:

@@ -13,7 +13,7 @@ class SourceResetInLibrary(SourceRule):
     """
 
     code = "CV870"
-    severity = "warning"
+    severity = "note"
     summary = "a library resets the device, which others use too"
     help = "end what was made here, and leave the reset to main"
     evidence = """
@@ -88,7 +88,7 @@ static class Renderer {
 ## in a destructor [cuda]
 class Flow {
   public:
-    ~Flow() { cudaDeviceReset(); }  // warning: [source-reset-in-library]
+    ~Flow() { cudaDeviceReset(); }  // note: [source-reset-in-library]
 };
 
 ## in an extension of PyTorch [cuda]
@@ -96,7 +96,7 @@ class Flow {
 torch::Tensor scale(torch::Tensor values) {
     work<<<1, 1>>>(values.data_ptr<float>());
     CHECK(cudaGetLastError());
-    CHECK(cudaDeviceReset());  // warning: [source-reset-in-library]
+    CHECK(cudaDeviceReset());  // note: [source-reset-in-library]
     return values;
 }
 
@@ -106,7 +106,7 @@ extern "C" __declspec(dllexport) int multiply(const float *values, size_t bytes)
     CHECK(cudaMalloc(&memory, bytes));
     CHECK(cudaMemcpy(memory, values, bytes, cudaMemcpyHostToDevice));
     CHECK(cudaFree(memory));
-    return cudaDeviceReset();  // warning: [source-reset-in-library]
+    return cudaDeviceReset();  // note: [source-reset-in-library]
 }
 
 ## exported by a macro [cuda]
@@ -114,21 +114,21 @@ extern "C" {
 SOLVER_EXPORT int solve() {
     work<<<1, 1>>>();
     CHECK(cudaGetLastError());
-    return cudaDeviceReset();  // warning: [source-reset-in-library]
+    return cudaDeviceReset();  // note: [source-reset-in-library]
 }
 }
 
 ## visible outside of it [cuda]
 __attribute__((visibility("default"))) void finish() {
     CHECK(cudaDeviceSynchronize());
-    CHECK(cudaDeviceReset());  // warning: [source-reset-in-library]
+    CHECK(cudaDeviceReset());  // note: [source-reset-in-library]
 }
 
 ## C#: when it is disposed [c#]
 sealed class Flow : IDisposable {
     CUdevice device;
     public void Dispose() {
-        Check(cuDevicePrimaryCtxReset_v2(device));  // warning: [source-reset-in-library]
+        Check(cuDevicePrimaryCtxReset_v2(device));  // note: [source-reset-in-library]
     }
 }
 """

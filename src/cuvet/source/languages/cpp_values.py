@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from cuvet.source.calls import symbols
+from cuvet.source.calls import meaning, symbols
+from cuvet.source.kernels import keeps
 from cuvet.source.languages.cpp_interest import interest_in
 from cuvet.source.languages.cpp_text import constant, function_declarator, is_plain, parameters, qualified
 from cuvet.source.languages.flow import Flow
@@ -212,7 +213,8 @@ class Expressions(Flow):
         values = tuple(self._argument(child) for child in given)
         if known:
             values = tuple(
-                None if isinstance(value, Address) and self._is_owner(value.lvalue) else value for value in values
+                None if isinstance(value, Address) and self._is_owner(value.lvalue, name, at) else value
+                for at, value in enumerate(values)
             )
         call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
         call.of = self._class_of(function, receiver)
@@ -232,10 +234,12 @@ class Expressions(Flow):
             return self._result(call, dropped)
         return None
 
-    def _is_owner(self, lvalue: str) -> bool:
-        """Whether it is a local object of a class: what ``&`` gives is the address of a handle that it holds, and ends."""
-        kind = self.locals.get(lvalue, "")
-        return _CLASS.fullmatch(kind) is not None and not is_plain(kind)
+    def _is_owner(self, lvalue: str, name: str, at: int) -> bool:
+        """Whether it is a local object of a class: what ``&`` gives is the address of a handle that it holds, and ends. From where the
+        function of CUDA copies, it is the address of the object."""
+        kind, found = self.locals.get(lvalue, ""), meaning(name)
+        copied = found is not None and at == found.copies[0]
+        return _CLASS.fullmatch(kind) is not None and not is_plain(kind) and not copied
 
     def _argument(self, node: Node) -> Value:
         """A block is the argument of a macro, which runs it."""
@@ -284,6 +288,9 @@ class Expressions(Flow):
         configuration = without_comments(launch)
         stream: Value = self.value(configuration[3]) if len(configuration) > 3 else 0
         name, _ = self._callee(function)
+        for at, value in enumerate(values):
+            if self.follows(value) and keeps(self.source.code, name, at, len(given)):
+                self.escape(value, node.start_byte)
         where = spans([*given, *configuration[3:4]])
         self.emit(Invoke(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
         return None

@@ -135,15 +135,15 @@ class Arms:
         return found
 
     @cached_property
-    def _ends(self) -> dict[str, list[tuple[Guards, int]]]:
-        """By lvalue, the calls that end what it holds: the branches around each, and its offset."""
-        found: dict[str, list[tuple[Guards, int]]] = {}
-        for block in self._function.blocks:
+    def _ends(self) -> dict[str, list[tuple[int, int]]]:
+        """By lvalue, the calls that end what it holds: the block of each, and its offset."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number, block in enumerate(self._function.blocks):
             for call in (each for each in block.operations if isinstance(each, Invoke)):
                 known = meaning(call.name)
                 for at, _ in known.ended if known is not None else ():
                     if isinstance(lvalue := call.argument(at), str):
-                        found.setdefault(lvalue, []).append((block.guards, call.start))
+                        found.setdefault(lvalue, []).append((number, call.start))
         return found
 
     @cached_property
@@ -181,12 +181,18 @@ class Arms:
 
     def ends(self, lvalue: str, within: Guards = ()) -> bool:
         """Whether the function ends what the lvalue holds, anywhere ``within`` these branches, under whatever condition."""
-        return any(guards[: len(within)] == within for guards, _ in self._ends.get(lvalue, ()))
+        blocks = self._function.blocks
+        return any(blocks[block].guards[: len(within)] == within for block, _ in self._ends.get(lvalue, ()))
 
     def always_ends(self, lvalue: str, after: int) -> bool:
-        """Whether the function ends what the lvalue holds, whatever happens, further down than the offset ``after``: then it means to do
-        so on every way out."""
-        return any(not guards and start > after for guards, start in self._ends.get(lvalue, ()))
+        """Whether the function ends what the lvalue holds, whatever happens, further down than the offset ``after``, and not only where it
+        goes after a failure: then it means to do so on every way out."""
+        ends = ((block, start) for block, start in self._ends.get(lvalue, ()) if start > after)
+        return any(not self._function.blocks[block].guards and block in self._straight for block, _ in ends)
+
+    @cached_property
+    def _straight(self) -> set[int]:
+        return self._function.reached_without_jumps()
 
     def asks_alone(self, block: int, condition: Condition) -> bool:
         """Whether no other decision than the block's asks for the same, so that the answer is of no use further on."""

@@ -287,6 +287,8 @@ class Effects:
         self._ended_context.follow(call, found)
         if found.told.name == "cuGraphLaunch":
             self.world.forget_unseen()
+        if found.told.name == "cuMemHostGetDevicePointer" and isinstance(host := operation.argument(1), str):
+            self._point_into(pointed_at(operation.argument(0)), host)
         for at, word in made.items():
             self._made(operation.argument(at), word, operation, here)
             if not operation.checked and not operation.result:
@@ -304,9 +306,14 @@ class Effects:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
         for at in found.kept:
             self._give(operation.argument(at))
+        source, to = found.copies
         for at, value in enumerate(given):
             if isinstance(value, Address) and all(at != each for each, _ in found.made) and not found.fills(at):
-                self.handles.give(value, written=not found.only_reads(at))
+                target = operation.argument(to) if at == source and value.lvalue not in self.handles.words else None
+                if isinstance(target, str) and self.handles.is_local(target):
+                    self._point_into(target, value.lvalue)  # a struct is copied there, with what its members hold
+                else:
+                    self.handles.give(value, written=not found.only_reads(at))
 
     def _made(self, target: Value, word: int, operation: Invoke, here: Here) -> None:
         """A new object is written to what ``target`` points to."""
@@ -428,7 +435,8 @@ class Effects:
         given: set[int] = set()
         for value in operation.arguments:
             word = handles.known(value) or 0
-            sets = bool(operation.receiver) and len(operation.arguments) == 1 and names_what_it_holds(name)
+            of_object = bool(operation.receiver) or operation.of == ""
+            sets = of_object and len(operation.arguments) == 1 and names_what_it_holds(name)
             takes = (takes_over(name) or sets) and not (works_on_stream(name) and self.world.is_stream(word))
             if several and self.world.is_dead_stream(word):
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))

@@ -27,6 +27,8 @@ def kept(effects: Sequence[Effect], source: Source) -> Iterator[Finding]:
         elsewhere = {effect.function for effect in made}.isdisjoint(effect.function for effect in ended)
         if not (made and ended and elsewhere) or rest or not all(_where_null(each) for each in made):
             continue
+        if any(each.function == "__del__" for each in ended):
+            continue  # a member of a class that could not be read, which is gone then
         if not _set(name, source) and not _at_exit(ended[0].function, source):
             told.setdefault(ended[0].function, _finding(name, made[0], ended[0]))
     yield from told.values()

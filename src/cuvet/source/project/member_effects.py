@@ -60,7 +60,7 @@ class _Member(NamedTuple):
 
 
 def effects_of(function: Function, source: Source, summaries: Summaries) -> Iterator[Effect]:
-    straight = _reached_without_jumps(function)
+    straight = function.reached_without_jumps()
     shows = not takes_over(function.name) or _CONST.match(source.text, function.start, function.end) is not None
     results = _handed_on(function)
     ranges = [each for each in function.ranges if _is_understood(each, function)]
@@ -83,7 +83,9 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
                         under=_conditions(function, block),
                         left_before=_left_before(function, operation) if verb in ("makes", "ends") else (),
                         value=_set_to(function, operation),
-                        grows=verb == "makes" and _grows(function, block, operation, source),
+                        grows=verb == "makes"
+                        and not _appends(operation)
+                        and _grows(function, block, operation, source),
                     )
         yield from _tests(function, block, source)
         if function.name == "__del__":
@@ -190,17 +192,6 @@ def _set_to(function: Function, operation: Operation) -> str:
     return named.name if named is not None else ""
 
 
-def _reached_without_jumps(function: Function) -> set[int]:
-    """Blocks that are reached without goto or break: not those that only clean up after a failure."""
-    reached, waiting = {0}, [0]
-    while waiting:
-        for edge in function.blocks[waiting.pop()].edges:
-            if edge.kind != "jump" and edge.target not in reached:
-                reached.add(edge.target)
-                waiting.append(edge.target)
-    return reached
-
-
 def _calls(function: Function, block: Block, source: Source) -> Iterator[Effect]:
     """What a destructor calls of CUDA, other than in one of several cases."""
     conditions = (edge.condition for at, _ in block.guards for edge in function.blocks[at].edges)
@@ -267,7 +258,7 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
         if call.result and summary.returns and _owned(summary.returns):
             results[call.result] = summary.returns
         yield from _of_summary(call, summary)
-    elif call.receiver and call.name in _APPENDS and (made := _made_before(call, results)):
+    elif call.receiver and _appends(call) and (made := _made_before(call, results)):
         yield _Deed(call.receiver, "makes", _kind(made, made=True), made)
     elif not (exchanges(call.name) and _within_one(call)):
         for value in call.arguments:
@@ -302,6 +293,10 @@ def _handed_on(function: Function) -> dict[str, str]:
             for value in operation.arguments if known is None else ():
                 uses[lvalue_of(value)] += 1 if operation.receiver and operation.name in _APPENDS else 2
     return {name: api for name, api in made.items() if uses[name] == 1}
+
+
+def _appends(operation: Operation) -> bool:
+    return isinstance(operation, Invoke) and operation.name in _APPENDS
 
 
 def _within_one(call: Invoke) -> bool:

@@ -73,13 +73,13 @@ def _compared(node: Node, parent: Node, body: Body) -> Written | None:
     other = right if left == node else left
     if other is None:
         return None
-    calls = [call for call in body.calls if call.name.startswith("cuda") and returns_status(call.name)]
+    calls = [call for call in body.calls if call.name.startswith("cuda") and call.name not in LAST_ERROR]
     within = [call for call in calls if other.start_byte <= call.start and call.end <= other.end_byte]
     if not within and other.type == "identifier":
         places = _set(text_of(other), body, before=node.start_byte)
         within = [call for call in calls if call.variable == text_of(other) and places and places[-1] < call.end]
         within = [call for call in within if call.end < node.start_byte][-1:]
-    found = within[0] if len(within) == 1 else None
+    found = within[0] if len(within) == 1 and returns_status(within[0].name) else None
     return found if found is not None and found.name not in _NEVER_FAILS else None
 
 

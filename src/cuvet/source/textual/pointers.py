@@ -23,6 +23,10 @@ _MAPS = frozenset({"cudaHostGetDevicePointer", "cuMemHostGetDevicePointer"})
 _RELEASES = frozenset(
     {"cudaHostUnregister", "cudaFree", "cudaFreeHost", "cuMemHostUnregister", "cuMemFree", "cuMemFreeHost"}
 )
+_TAKES_VALUES = re.compile(
+    r"(?:std::)?(?:f|s|sn|w|fw)?printf|(?:std::)?(?:abs|fabsf?|sqrtf?|pow|is(?:nan|inf|finite))|assert|EXPECT_\w+|ASSERT_\w+"
+)
+"""Functions and macros that read what they are given."""
 _OFFLOADS = re.compile(rb"#\s*pragma\s+(?:acc|omp\s+target)\b")
 """What follows runs on the device."""
 _UNEVALUATED = frozenset(
@@ -161,7 +165,9 @@ def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
             given = [child.id for child in parent.named_children if child.type != "comment"]
             if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
                 yield parent.parent, f"gives it to {called}"
-        elif dereferences(inner, parent) and not address_taken(parent) and not _is_object_of_call(parent):
+        elif dereferences(inner, parent) and not (
+            address_taken(parent) or _is_object_of_call(parent) or _may_be_reference(parent)
+        ):
             yield parent, "dereferences it"
 
 
@@ -178,6 +184,12 @@ def _is_object_of_call(node: Node) -> bool:
     field = node if node.type == "field_expression" else node.parent
     call = field.parent if field is not None and field.type == "field_expression" else None
     return call is not None and call.type == "call_expression" and call.child_by_field_name("function") == field
+
+
+def _may_be_reference(node: Node) -> bool:
+    """Whether a function or a kernel is given the element, and may take it by reference: then only its address is computed."""
+    call = node.parent.parent if node.parent is not None and node.parent.type == "argument_list" else None
+    return call is not None and not _TAKES_VALUES.fullmatch(field_text(call, "function"))
 
 
 def address_taken(node: Node) -> bool:

@@ -13,7 +13,10 @@ from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
 
 _TEST = re.compile(r"(?i)test|fixture|bench|example|sample|app|main")
-_NAMED_SO = re.compile(r"(?i)_*(?:cu|cuda|gpu|device|context|ctx)*_*reset_*(?:cuda|gpu|device|context|ctx|all)*_*")
+_NAMED_SO = re.compile(
+    r"(?i)_*(?:cu|cuda|gpu|device|context|ctx)*_*reset_*(?:cuda|gpu|device|context|ctx|all)*_*|global_*\w*|\w+_?at_?exit"
+)
+"""Of the device, or of all that the process has."""
 _MAIN = re.compile(rb"\b(?:w?main|Main|wWinMain|WinMain)\s*\(|\bTEST(?:_F|_P)?\s*\(|__name__")
 
 
