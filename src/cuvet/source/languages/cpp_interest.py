@@ -30,10 +30,10 @@ _VIEW = re.compile(
     rb"\b(?P<set>\w+)\s*=\s*(?P<to>[\w:]*(?:[vV]iew|[sS]pan)\b[^;]{0,400});"
 )
 """A variable that is made a view of something."""
-_BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
+_BOOL = re.compile(rb"\bbool\s*[\s&]\s*([A-Za-z_]\w*)")
 _SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|[!(]?\s*(?:cu|nccl|nvrtc|nvJitLink)\w{1,80}\s*\()")
 """A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
-_INT = re.compile(rb"\b(?:int|unsigned|short|char)\s+([A-Za-z_]\w*)\s*[=;]")
+_INT = re.compile(rb"\b(?:u?int(?:\d+_t)?|unsigned|short|char|long|size_t)\s*[\s&]\s*([A-Za-z_]\w*)\s*[=;,)]")
 _SET_TO_NUMBER = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(-?\d{1,3}|cudaError\w+|CUDA_ERROR\w+)\s*;")
 _STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:cu(?:[a-z]{2,9}?)?|nccl|nvrtc|nvJitLink)[A-Z]\w{0,80}\s*\(")
 """A variable is set to what a call of CUDA gives."""
