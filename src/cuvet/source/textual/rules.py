@@ -17,6 +17,7 @@ from cuvet.source.textual import (
     device_loops,
     devices,
     directions,
+    elapsed,
     elements,
     events,
     forks,
@@ -53,6 +54,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from pointer_sizes.of_pointers(body)
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
+        yield from elapsed.not_awaited(body)
         yield from blocks.too_large(body)
         yield from device_loops.on_other_device(body)
         yield from growing.while_registered(body)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from cuvet.findings import Finding
 from cuvet.rules.event.never_recorded import EventNeverRecorded
 from cuvet.rules.event.timing_disabled import EventTimingDisabled
+from cuvet.rules.source.elapsed_not_awaited import SourceElapsedNotAwaited
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 from cuvet.source.textual.python_text import (
@@ -24,6 +25,10 @@ _ASKS = frozenset({"cupy.cuda.get_elapsed_time", "numba.cuda.event_elapsed_time"
 _MAKES = frozenset({"torch.cuda.Event", "cupy.cuda.Event", "numba.cuda.event"})
 _RECORDS_NOTHING = frozenset({"elapsed_time", "synchronize", "query", "wait", "done"})
 """Members of an event."""
+_WAITS_FOR_NOTHING = re.compile(rb"#[^\n]*|[\w.]+\.record\([^()]*\)")
+"""A statement or a comment."""
+_OPENS = re.compile(rb"(?:return\b|[\w.]+\s*\+?=|print\(|float\(|[\w.]+\.append\(|f?[\"'][^\"']*|\s|,|\()*")
+"""What may stand before the call in its statement."""
 
 
 def times_events(text: bytes) -> bool:
@@ -52,6 +57,14 @@ def _of_call(call: Node, names: Names, root: Node, source: Source) -> Iterator[F
             path = (Place(made, f"`{name}` is created without timing here"), asked)
             yield finding_at(EventTimingDisabled, call, message, source, path)
             return
+        record = _recorded_before(name, call, source)
+        if name == _asked(call, names)[-1] and record is not None:
+            message = f"the time up to event `{name}` is asked for, and nothing has waited for it"
+            path = (Place(record, f"`{name}` is recorded here"), asked)
+            before = record.prev_named_sibling
+            idle = before is not None and "synchronize" in text_of(before)
+            yield finding_at(SourceElapsedNotAwaited, call, message, source, path, "note" if idle else "warning")
+            return
         if _is_never_recorded(name, call, names, root):
             message = f"event `{name}` was never recorded"
             path = (Place(made, f"`{name}` is created here, and nothing records it"), asked)
@@ -67,6 +80,21 @@ def _asked(call: Node, names: Names) -> list[str]:
     if function is not None and function.type == "attribute" and field_text(function, "attribute") == "elapsed_time":
         return [field_text(function, "object"), *given]
     return []
+
+
+def _recorded_before(name: str, call: Node, source: Source) -> Node | None:
+    """The statement that records the event, if it comes before the call in the block and nothing between the two can wait."""
+    statement = call
+    while statement.parent is not None and statement.parent.type not in ("block", "module"):
+        statement = statement.parent
+    records = re.compile(rb"%s\.record\([^()]*\)" % re.escape(name.encode()))
+    before = statement.prev_named_sibling
+    while before is not None and _WAITS_FOR_NOTHING.fullmatch(before.text or b""):
+        if records.fullmatch(before.text or b""):
+            inside = source.text[statement.start_byte : call.start_byte]
+            return before if _OPENS.fullmatch(inside) else None
+        before = before.prev_named_sibling
+    return None
 
 
 def _has_no_time(made: Node, maker: str) -> bool:

@@ -1,0 +1,111 @@
+from cuvet.rules.rule import SourceRule
+
+
+class SourceElapsedNotAwaited(SourceRule):
+    """
+    checks: A function records an event and asks for the elapsed time up to it, and waits for nothing between the two.
+    why: While the GPU has not reached the event, the call returns cudaErrorNotReady and sets no time.
+    instead: Call ``cudaEventSynchronize(end)``, in Python ``end.synchronize()``, before the time is asked for.
+    limits: Only in one block of a function. Silent if anything is called between the two that may wait: a function of which nothing is
+        known, a copy, an allocation or a release. A note where the GPU has nothing to do before the event.
+    """
+
+    code = "CV884"
+    severity = "warning"
+    summary = "the elapsed time is asked for before the event is reached"
+    help = "wait for the event before asking for the time"
+    evidence = """
+    measured: cudaErrorNotReady, while the kernel before the second event runs (event_elapsed_notready)
+    documented: If cudaEventRecord() has been called on both events but one or both of them has not yet been completed,
+      cudaErrorNotReady is returned (CUDA Runtime API, Event Management, cudaEventElapsedTime)
+    reported: an example asked for the time before the second event was reached (https://github.com/cupy/cupy/issues/5678)
+    reported: a tutorial asked for the time without waiting (https://github.com/pytorch/tutorials/pull/3165)
+    """
+    VALID = """
+## awaited [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end, float *values) {
+    float time = 0;
+    CHECK(cudaEventRecord(start));
+    scale<<<1, 256>>>(values);
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventSynchronize(end));
+    CHECK(cudaEventElapsedTime(&time, start, end));
+    return time;
+}
+
+## asked until it is reached [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end) {
+    float time = 0;
+    CHECK(cudaEventRecord(end));
+    while (cudaEventQuery(end) == cudaErrorNotReady) {
+    }
+    CHECK(cudaEventElapsedTime(&time, start, end));
+    return time;
+}
+
+## the status is asked for [cuda]
+bool measure(cudaEvent_t start, cudaEvent_t end, float *time) {
+    CHECK(cudaEventRecord(end));
+    return cudaEventElapsedTime(time, start, end) == cudaErrorNotReady;
+}
+
+## a function that may wait [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end) {
+    float time = 0;
+    CHECK(cudaEventRecord(end));
+    wait_for_all();
+    CHECK(cudaEventElapsedTime(&time, start, end));
+    return time;
+}
+
+## of PyTorch [python]
+import torch
+def measure(model, values):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    model(values)
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+"""
+    INVALID = """
+## not awaited [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end, float *values) {
+    float time = 0;
+    CHECK(cudaEventRecord(start));
+    scale<<<1, 256>>>(values);
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventElapsedTime(&time, start, end));  // warning: [source-elapsed-not-awaited]
+    return time;
+}
+
+## recorded when all is done [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end) {
+    float time = 0;
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventElapsedTime(&time, start, end));  // note: [source-elapsed-not-awaited]
+    return time;
+}
+
+## only the first event is awaited [cuda]
+float measure(cudaEvent_t start, cudaEvent_t end) {
+    float time = 0;
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventSynchronize(start));
+    CHECK(cudaEventElapsedTime(&time, start, end));  // warning: [source-elapsed-not-awaited]
+    return time;
+}
+
+## of PyTorch [python]
+import torch
+def measure(model, values):
+    start = torch.cuda.Event(enable_timing=True)
+    end = torch.cuda.Event(enable_timing=True)
+    start.record()
+    model(values)
+    end.record()
+    print(start.elapsed_time(end))  # warning: [source-elapsed-not-awaited]
+"""
