@@ -18,6 +18,7 @@ _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
 """A test's macro that is given what must throw: nothing of it need have happened."""
 _OVERLOADS = {("cudaMallocAsync", 4): "cudaMallocFromPoolAsync"}
 """By name and number of arguments, the function that an overload of C++ calls (cuda_runtime.h)."""
+_ONE_OBJECT = re.compile(r"(?:(\w+)::)?(?i:(?:get_?)?(?:instance|singleton))\(\)")
 _CLASS = re.compile(r"(?:const\s+)?(?:\w+::)*[A-Z]\w*[a-z]\w*(?:<.*>)?")
 TRANSPARENT = frozenset(
     """
@@ -102,12 +103,17 @@ class Expressions(Flow):
         at = number(text_of(index))
         return f"{base}[{'*' if at is None else at}]"
 
+    def _is_this(self, text: str) -> bool:
+        """``(*this)``, or how a class that has one object names it: ``get_instance()->member``."""
+        named = _ONE_OBJECT.fullmatch(text)
+        return text == "(*this)" or (named is not None and named[1] in (None, self.of_class) and self.of_class != "")
+
     def _field(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[0]
         name = node.child_by_field_name("field")
         if name is None:
             return None
-        if argument.type == "this" or text_of(argument) == "(*this)":
+        if argument.type == "this" or self._is_this(text_of(argument)):
             member = text_of(name)
             return f"this->{member}" if member in self.locals else member
         base = self.lvalue(argument)
@@ -125,7 +131,7 @@ class Expressions(Flow):
             follows = text_of(operator) in ("+=", "-=") and moved and moved[0] != "%" and self.concerns(moved)
             value = Inside(moved) if follows else None
         lvalue = self.lvalue(left)
-        if not lvalue:
+        if not lvalue or lvalue[0] == "%":  # what a call returned: an element of something
             self.escape(value, node.start_byte)
             return None
         if self.concerns(lvalue) or self.follows(value):

@@ -93,6 +93,8 @@ _SEMICOLON = re.compile(rb"[ \t]{0,200};")
 _BEFORE_BLOCK = re.compile(rb"\s*(?:\Z|(?:if|for|while|switch|do)\b)")
 _ELSE = re.compile(rb"\s*else\b")
 NEVER = re.compile(rb"\s*#\s*if\s+0\b")
+_DEFINED_AS_ZERO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+0[ \t]*(?:/[/*][^\n]*)?\r?$", re.M)
+_CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.M)
 _VISIBLE = re.compile(rb"[^\r\n]")
 _SHORT_ARM = 400
 """Bytes."""
@@ -127,6 +129,20 @@ def _with_handlers(text: bytes) -> bytes:
                 for each in group:
                     changed[each.start() : each.end()] = _JUMPS_AS[each[2]].ljust(len(each[0]))
     return bytes(changed)
+
+
+def with_constants(text: bytes) -> bytes:
+    """With ``#if 0`` for ``#if NAME`` where the file itself defines the name as 0, in all builds and only once."""
+    for match in _DEFINED_AS_ZERO.finditer(text):
+        name = match[1]
+        told = re.findall(rb"^[ \t]*#[^\n]*\b%s\b[^\n]*" % name, text, re.M)
+        asked = re.compile(rb"^([ \t]*#[ \t]*if[ \t]+)%s(?=[ \t]*\r?$)" % name, re.M)
+        if len(told) != 1 + len(asked.findall(text)) or len(told) == 1:
+            continue
+        before = [each[1] for each in _CONDITIONAL.finditer(text, 0, match.start())]
+        if before.count(b"if") == before.count(b"endif"):
+            text = asked.sub(lambda each: each[1] + b"0".ljust(len(each[0]) - len(each[1])), text)
+    return text
 
 
 def with_closed_brackets(text: bytes) -> bytes:

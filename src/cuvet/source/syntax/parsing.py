@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from cuvet import CuvetError
 from cuvet.source import SUFFIXES
 from cuvet.source.ownership import arguments_of_releases
-from cuvet.source.syntax.corrections import corrected, with_closed_brackets, with_whole_statements
+from cuvet.source.syntax.corrections import corrected, with_closed_brackets, with_constants, with_whole_statements
 from cuvet.source.syntax.lexing import cpp_code
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M
 
 def readable(path: Path, text: bytes) -> bytes:
     """The text of a file as all that looks at it reads it; no offset changes."""
-    return with_closed_brackets(text) if SUFFIXES.get(path.suffix.lower(), "c++") == "c++" else text
+    return with_constants(with_closed_brackets(text)) if SUFFIXES.get(path.suffix.lower(), "c++") == "c++" else text
 
 
 def parsed(path: Path, text: bytes) -> tuple[Source, Tree]:

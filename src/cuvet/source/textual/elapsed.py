@@ -12,6 +12,7 @@ from cuvet.source.textual.written import Body, Written, block_of
 _ASKS = frozenset({"cudaEventElapsedTime", "cuEventElapsedTime", "cuEventElapsedTime_v2"})
 _RECORDS = frozenset({"cudaEventRecord", "cuEventRecord", "cudaEventRecordWithFlags", "cuEventRecordWithFlags"})
 _WAITS_FOR_ONE = frozenset({"cudaEventSynchronize", "cuEventSynchronize"})
+_WAITS = re.compile(rb"(?i)\b(\w*(?:sync|wait|join|sleep)\w*)")
 _CALLED = re.compile(rb"([A-Za-z_]\w*|>)\s*\(")
 _WAITS_FOR_NOTHING = re.compile(
     rb"if|for|while|sizeof|return|\w+_cast|dim3|(?:f|s|sn)?printf|\w*(?i:check|err|assert|safe|try|call)\w*|CU\w*[A-Z]|"
@@ -55,8 +56,11 @@ def _comes_before(record: Written, call: Written) -> bool:
 
 def _may_wait(record: Written, call: Written, event: str, body: Body) -> bool:
     """Whether something between the two may wait for the event."""
-    called = _CALLED.finditer(body.source.code, record.end, call.start)
+    code = body.source.code
+    called = _CALLED.finditer(code, record.end, call.start)
     if any(_WAITS_FOR_NOTHING.fullmatch(match[1]) is None for match in called):
         return True
+    if any(match[1].decode() not in _WAITS_FOR_ONE for match in _WAITS.finditer(code, record.end, call.start)):
+        return True  # a macro is given the name
     waits = (each for each in body.calls if each.name in _WAITS_FOR_ONE and record.end <= each.start < call.start)
     return any(_event(each, 0) == event for each in waits)
