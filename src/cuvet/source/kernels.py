@@ -28,6 +28,12 @@ _KNOWN = re.compile(
     r"(?:f?min|f?max|f?abs|exp2?|log2?|sin|cos|tanh?|r?sqrt|pow|floor|ceil|round|fma|erf)f?"
 )
 """What a kernel may call: nothing of it waits for another kernel."""
+_KEEPS = (
+    rb"(?:(?:->|\.)\s*\w+|\]|[;{}]\s*\*\s*\w+|^\s*\*\s*\w+)\s*(?<![=!<>])=\s*"
+    rb"(?:\([\w\s*]{1,80}\)\s*|\w{1,40}_cast<[^<>;]{1,80}>\s*\(\s*|[^;=?]{1,80}\?\s*|\w{0,40}\s*\{[^;}]{0,80}?)?\bNAME\b(?!\s*(?:\[|->|\.|\())|"
+    rb"\bnew\b[^;]{1,120}\bNAME\b\s*[,)]"
+)
+"""A pointer is written to memory, or an object is made of it."""
 _THREAD = frozenset(b"threadIdx blockIdx blockDim gridDim x y z int unsigned size_t const auto".split())
 
 
@@ -75,8 +81,7 @@ def keeps(code: bytes, name: str, at: int, given: int) -> bool:
     parameter = defined.parameters[at] if defined is not None and at < given else b""
     if defined is None or not parameter:
         return False
-    written = rb"(?:->|\.|\])\s*(?:\w+\s*)?(?<![=!<>])=\s*(?:\([\w\s*]{1,80}\)\s*)?%s\s*;" % parameter
-    return re.search(written, defined.inside) is not None
+    return re.search(_KEEPS.replace(b"NAME", parameter), defined.inside) is not None
 
 
 def touches(code: bytes, name: str, at: int, given: int) -> bool:

@@ -210,6 +210,9 @@ class Expressions(Flow):
             return None
         if _THROWS.search(name) or runs_later(name):
             self.escape_names(arguments)
+            for each in given:
+                if each.type == "lambda_expression":
+                    self._lambda(each)
             return None
         name = _OVERLOADS.get((name, len(given)), name)
         known = name in symbols()
@@ -244,7 +247,7 @@ class Expressions(Flow):
         """Whether it is a local object of a class: what ``&`` gives is the address of a handle that it holds, and ends. From where the
         function of CUDA copies, it is the address of the object."""
         kind, found = self.locals.get(lvalue, ""), meaning(name)
-        copied = found is not None and at == found.copies[0]
+        copied = found is not None and found.only_reads(at)
         return _CLASS.fullmatch(kind) is not None and not is_plain(kind) and not copied
 
     def _argument(self, node: Node) -> Value:

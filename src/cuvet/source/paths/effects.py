@@ -214,8 +214,9 @@ class Effects:
     def _give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on, and what it is a view of."""
         self.handles.give(value, written)
-        if (lvalue := lvalue_of(value)) in self._views:
-            self.handles.escaped |= self._lent[lvalue]
+        lvalue = lvalue_of(value)
+        for view in [each for each in self._views if each == lvalue or each.startswith(f"{lvalue}.")] if lvalue else ():
+            self.handles.escaped |= self._lent[view]
 
     def _give_any(self, value: Value) -> None:
         """An element, nobody knows which, is ended or held by another variable: so each may be."""
@@ -310,10 +311,13 @@ class Effects:
         for at, value in enumerate(given):
             if isinstance(value, Address) and all(at != each for each, _ in found.made) and not found.fills(at):
                 target = operation.argument(to) if at == source and value.lvalue not in self.handles.words else None
-                if isinstance(target, str) and self.handles.is_local(target):
+                made = isinstance(target, str) and self.handles.words.get(target) in self.world.made_by
+                if made and isinstance(target, str) and self.handles.is_local(target):
                     self._point_into(target, value.lvalue)  # a struct is copied there, with what its members hold
                 else:
                     self.handles.give(value, written=not found.only_reads(at))
+                if at == to and isinstance(copy := operation.argument(source), str):
+                    self.handles.escaped |= self._lent.get(copy, frozenset())  # and from there to somebody else
 
     def _made(self, target: Value, word: int, operation: Invoke, here: Here) -> None:
         """A new object is written to what ``target`` points to."""
@@ -339,6 +343,8 @@ class Effects:
         """A function of the same file."""
         self._object(operation, summary, here)
         for at, value in enumerate(operation.arguments):
+            if isinstance(value, str) and value in self._views:
+                self.handles.escaped |= self._lent[value]  # it may be read from there
             if at in summary.uses:
                 self._used_by(operation, at, summary.uses[at], here)
             if at in summary.ends:

@@ -11,7 +11,7 @@ from cuvet.source.result import Outline
 _VALUE = re.compile(r"(?:(?:const|struct|class|typename)\s+)*(?:\w+::)*([A-Za-z_]\w*)\s*(?:<.*>)?\s*(?:\[.*)?")
 """The type of an object, or of an array of objects, that ends with the function."""
 _MOST_NAMES = 8
-"""Other names of a class, one for another; and classes that it is derived from."""
+"""Other names of a class, one for another; classes that it is derived from, and those of members."""
 
 
 def held(findings: Iterable[Finding], function: Function, name: str) -> Iterator[tuple[str, str]]:
@@ -24,10 +24,13 @@ def held(findings: Iterable[Finding], function: Function, name: str) -> Iterator
 
 
 def ending_classes(outlines: Iterable[Outline]) -> frozenset[str]:
-    """Classes of which a destructor is in sight, by all their names."""
+    """Classes of which a destructor is in sight, or one of a member's, by all their names."""
     outlines = list(outlines)
-    names = {each.name for outline in outlines for each in outline.classes if "__del__" in each.declared}
+    classes = [each for outline in outlines for each in outline.classes]
+    names = {each.name for each in classes if "__del__" in each.declared}
     others = [pair for outline in outlines for pair in (*outline.synonyms.items(), *outline.parents.items())]
+    members = ((each.name, _VALUE.fullmatch(kind)) for each in classes for kind in each.members.values())
+    others += [(name, match[1]) for name, match in members if match is not None]
     for _ in range(_MOST_NAMES):
         names |= {name for name, of in others if of in names}
     return frozenset(names)

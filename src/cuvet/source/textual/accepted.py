@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from cuvet.findings import Finding, Severity
 from cuvet.rules.source.error_left import SourceErrorLeft
@@ -28,33 +29,37 @@ _CLEARS = re.compile(
 )
 _ASKS = re.compile(rb"\bcuda(?:GetLast|PeekAtLast)Error\s*\(")
 _FAILS = re.compile(
-    rb"\b(?:throw|goto)\b|\breturn\b(?!\s*(?:;|true\s*;|cudaSuccess\s*;))"
-    rb"|(?i:\b\w*(?:check|assert|fatal|panic|abort|throw|raise|fail|exit|die|ret_?err)\w*)\s*\("
+    rb"\b(?:throw|goto|FATAL)\b|\b(?:co_)?return\b(?!\s*(?:;|true\s*;|cudaSuccess\s*;))|=\s*(?:false|err\w*|status|\w*[rR]esult)\b"
+    rb"|(?i:\b(?!cudaGetError)\w*(?:check|assert|fatal|panic|abort|throw|raise|fail|exit|die|err|terminat|stop|trap|exception)\w*)\s*\("
 )
+_CLEARED = re.compile(
+    rb"(?:[;{})]|\(\s*void\s*\)|static_cast<\s*void\s*>\s*\(|std::ignore\s*=|\bauto\s+\w+\s*=|\b(?:while|else)\s*\(?)\s*cudaGetLastError\s*\(\s*\)|"
+    rb"\breturn\s+cudaGetLastError\s*\(\s*\)\s*;"
+)
+"""Somebody clears the error, or a helper does so for others."""
 _LEAVES = re.compile(rb"\b(?:return|continue|break)\b")
+_MOST_COMPARED = 50
 _JOINS = frozenset({"parenthesized_expression", "condition_clause", "binary_expression", "unary_expression"})
 
 
 def left(body: Body) -> Iterator[Finding]:
     """The first such call of the function."""
     code = body.code
-    if not _ERROR.search(code) or any(_is_clear(call) for call in body.calls) or _CLEARS.search(code):
+    if not _ERROR.search(code) or _CLEARED.search(code) or _CLEARS.search(code):
         return
-    for name in sorted({match[0].decode() for match in _ERROR.finditer(code)} & (_ALWAYS | _AT_TIMES)):
-        for node, parent in body.identifiers(name):
-            call = _compared(node, parent, body)
-            if call is not None and _goes_on(parent, name, call, body):
-                yield _finding(call, parent, name, body)
-                return
-
-
-def _is_clear(call: Written) -> bool:
-    return call.name in LAST_ERROR and call.fate in ("dropped", "discarded")
+    names = sorted({match[0].decode() for match in _ERROR.finditer(code)} & (_ALWAYS | _AT_TIMES))
+    compared = ((name, *each) for name in names for each in body.identifiers(name))
+    for name, node, parent in islice(compared, _MOST_COMPARED):
+        call = _compared(node, parent, body)
+        if call is not None and _goes_on(parent, name, call, body):
+            yield _finding(call, parent, name, body)
+            return
 
 
 def _finding(call: Written, compared: Node, name: str, body: Body) -> Finding:
     asks = [each for each in body.calls if each.name in LAST_ERROR and each.start > compared.end_byte][:1]
-    severity: Severity = "warning" if _ASKS.search(body.source.code) else "note"
+    source = body.source.code
+    severity: Severity = "warning" if _ASKS.search(source) and not _CLEARED.search(source) else "note"
     later = "".join(f", and line {body.line(each.node)} gets it" for each in asks)
     message = f"{name} is accepted, and stays the last error of the thread{later}"
     path = (
@@ -102,12 +107,16 @@ def _goes_on(compared: Node, name: str, call: Written, body: Body) -> bool:
         inner, around = around, around.parent
     if around is None or around.type != "if_statement" or around.child_by_field_name("condition") != inner:
         return False
+    if any(around.start_byte <= each.start < around.end_byte for each in body.calls if each.name in LAST_ERROR):
+        return False  # which clears it
     then, otherwise = around.child_by_field_name("consequence"), around.child_by_field_name("alternative")
     arm = then if same else otherwise
     if arm is not None and _FAILS.search(body.source.code, arm.start_byte, arm.end_byte):
         return False
     if not same and (name not in _ALWAYS or then is None):
         return False
+    if name in _AT_TIMES and then is not None and _LEAVES.search(body.source.code, then.start_byte, then.end_byte):
+        return False  # and may tell somebody
     leaves = same and then is not None and _LEAVES.search(body.source.code, then.start_byte, then.end_byte)
     if (
         leaves

@@ -25,10 +25,15 @@ _ASKS = frozenset({"cupy.cuda.get_elapsed_time", "numba.cuda.event_elapsed_time"
 _MAKES = frozenset({"torch.cuda.Event", "cupy.cuda.Event", "numba.cuda.event"})
 _RECORDS_NOTHING = frozenset({"elapsed_time", "synchronize", "query", "wait", "done"})
 """Members of an event."""
-_WAITS_FOR_NOTHING = re.compile(rb"#[^\n]*|[\w.]+\.record\([^()]*\)")
-"""A statement or a comment."""
-_OPENS = re.compile(rb"(?:return\b|[\w.]+\s*\+?=|print\(|float\(|[\w.]+\.append\(|f?[\"'][^\"']*|\s|,|\()*")
+_RECORD = re.compile(r"([\w.]+)\.record\([^\n]*\)")
+_OPENS = re.compile(
+    rb"(?:return\s+|[\w.]+\s*(?::\s*\w+\s*)?\+?=\s*)?(?:print\(|float\(|[\w.]+\.append\(|\(|\s)*"
+    rb"(?:f?(?:\"[^\"{}\n]*\"|'[^'{}\n]*')\s*,\s*)*(?:f(?:\"[^\"{}\n]*|'[^'{}\n]*)\{\s*)?"
+)
 """What may stand before the call in its statement."""
+_NOT_ALWAYS = frozenset(
+    "conditional_expression boolean_operator lambda list_comprehension generator_expression dictionary_comprehension".split()
+)
 
 
 def times_events(text: bytes) -> bool:
@@ -43,6 +48,7 @@ def timing_findings(root: Node, source: Source) -> Iterator[Finding]:
         call = call_at(root, match.start())
         if call is None or may_be_meant(call):
             continue
+        yield from _not_awaited(call, names, source)
         yield from _of_call(call, names, root, source)
 
 
@@ -56,14 +62,6 @@ def _of_call(call: Node, names: Names, root: Node, source: Source) -> Iterator[F
             message = f"event `{name}` was created without timing, and has no time"
             path = (Place(made, f"`{name}` is created without timing here"), asked)
             yield finding_at(EventTimingDisabled, call, message, source, path)
-            return
-        record = _recorded_before(name, call, source)
-        if name == _asked(call, names)[-1] and record is not None:
-            message = f"the time up to event `{name}` is asked for, and nothing has waited for it"
-            path = (Place(record, f"`{name}` is recorded here"), asked)
-            before = record.prev_named_sibling
-            idle = before is not None and "synchronize" in text_of(before)
-            yield finding_at(SourceElapsedNotAwaited, call, message, source, path, "note" if idle else "warning")
             return
         if _is_never_recorded(name, call, names, root):
             message = f"event `{name}` was never recorded"
@@ -82,19 +80,31 @@ def _asked(call: Node, names: Names) -> list[str]:
     return []
 
 
-def _recorded_before(name: str, call: Node, source: Source) -> Node | None:
-    """The statement that records the event, if it comes before the call in the block and nothing between the two can wait."""
-    statement = call
+def _not_awaited(call: Node, names: Names, source: Source) -> Iterator[Finding]:
+    """If the second event is recorded before in the block, and nothing between the two can wait."""
+    events = _asked(call, names)
+    name, statement = events[-1] if events else "", call
     while statement.parent is not None and statement.parent.type not in ("block", "module"):
+        if statement.type in _NOT_ALWAYS:
+            return
         statement = statement.parent
-    records = re.compile(rb"%s\.record\([^()]*\)" % re.escape(name.encode()))
-    before = statement.prev_named_sibling
-    while before is not None and _WAITS_FOR_NOTHING.fullmatch(before.text or b""):
-        if records.fullmatch(before.text or b""):
-            inside = source.text[statement.start_byte : call.start_byte]
-            return before if _OPENS.fullmatch(inside) else None
-        before = before.prev_named_sibling
-    return None
+    inside = source.text[statement.start_byte : call.start_byte]
+    record = statement.prev_named_sibling
+    while record is not None and _records(record, events) not in ("", name):
+        record = record.prev_named_sibling
+    if record is None or not name or _records(record, events) != name or not _OPENS.fullmatch(inside):
+        return
+    message = f"the time up to event `{name}` is asked for, and nothing has waited for it"
+    path = (Place(record, f"`{name}` is recorded here"), Place(call, "the time is asked for here"))
+    before = record.prev_named_sibling
+    idle = before is not None and "synchronize" in text_of(before)
+    yield finding_at(SourceElapsedNotAwaited, call, message, source, path, "note" if idle else "warning")
+
+
+def _records(statement: Node, events: list[str]) -> str:
+    """Which of the events the statement records; ``#`` for a comment, empty for everything else."""
+    match = _RECORD.fullmatch(text_of(statement))
+    return "#" if statement.type == "comment" else match[1] if match is not None and match[1] in events else ""
 
 
 def _has_no_time(made: Node, maker: str) -> bool:
