@@ -6,8 +6,9 @@ class SourceElapsedNotAwaited(SourceRule):
     checks: A function records an event and asks for the elapsed time up to it, and waits for nothing between the two.
     why: While the GPU has not reached the event, the call returns cudaErrorNotReady and sets no time.
     instead: Call ``cudaEventSynchronize(end)``, in Python ``end.synchronize()``, before the time is asked for.
-    limits: Only in one block of a function. Silent if anything is called between the two that may wait: a function of which nothing is
-        known, a copy, an allocation or a release. A note where the GPU has nothing to do before the event.
+    limits: Only in one block of a function. Silent if anything between the two may wait (a loop, a function of which nothing is known, a
+        copy, an allocation, a release, a check that waits), and if the status of the call decides what follows. A note where the GPU has
+        nothing to do before the event.
     """
 
     code = "CV884"

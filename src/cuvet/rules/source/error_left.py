@@ -7,7 +7,7 @@ class SourceErrorLeft(SourceRule):
     why: The runtime keeps the error. The next ``cudaGetLastError`` of the thread returns it, often after a launch that succeeded.
     instead: Call ``cudaGetLastError`` where the error is accepted: it returns the error and clears it.
     limits: Only errors that are compared by name, of calls of the runtime in the same function. A note where the file asks for no last
-        error. Silent if the function calls ``cudaGetLastError`` without using its value, and about ``cudaErrorNotReady``.
+        error, or clears it somewhere else. Silent if the function clears it, and about ``cudaErrorNotReady``.
     """
 
     code = "CV883"
