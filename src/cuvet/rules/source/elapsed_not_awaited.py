@@ -100,7 +100,7 @@ float measure(cudaEvent_t start, cudaEvent_t end) {
     return time;
 }
 
-## of PyTorch [python]
+## of PyTorch, not awaited [python]
 import torch
 def measure(model, values):
     start = torch.cuda.Event(enable_timing=True)
