@@ -55,7 +55,8 @@ def link(files: Sequence[FileResult]) -> dict[str, Summaries]:
 
 
 def findings_of_files(files: Sequence[FileResult]) -> list[Finding]:
-    """The findings of the files, without those about functions that another file of the program declares."""
+    """The findings of the files, without those about functions that another file of the program declares, and those about members that
+    the class of a local object may end, wherever it is defined."""
     from cuvet.source.check import of_files  # start: the parser, which is an optional package
 
     return list(of_files(files))

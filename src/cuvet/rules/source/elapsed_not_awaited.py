@@ -17,8 +17,8 @@ class SourceElapsedNotAwaited(SourceRule):
     help = "wait for the event before asking for the time"
     evidence = """
     measured: cudaErrorNotReady, while the kernel before the second event runs (event_elapsed_notready)
-    documented: If cudaEventRecord() has been called on both events but one or both of them has not yet been completed,
-      cudaErrorNotReady is returned (CUDA Runtime API, Event Management, cudaEventElapsedTime)
+    documented: cudaEventElapsedTime returns cudaErrorNotReady while one of the two recorded events is not complete (CUDA
+      Runtime API, Event Management, cudaEventElapsedTime)
     reported: an example asked for the time before the second event was reached (https://github.com/cupy/cupy/issues/5678)
     reported: a tutorial asked for the time without waiting (https://github.com/pytorch/tutorials/pull/3165)
     """

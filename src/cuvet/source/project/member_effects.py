@@ -291,7 +291,7 @@ def _handed_on(function: Function) -> dict[str, str]:
                 if isinstance(given, Address) and given.lvalue in function.locals and role.kind in LOST_OF_SEVERAL:
                     made[given.lvalue] = operation.name
             for value in operation.arguments if known is None else ():
-                uses[lvalue_of(value)] += 1 if operation.receiver and operation.name in _APPENDS else 2
+                uses[lvalue_of(value)] += 1 if operation.receiver and _appends(operation) else 2
     return {name: api for name, api in made.items() if uses[name] == 1}
 
 

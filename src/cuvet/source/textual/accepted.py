@@ -39,6 +39,7 @@ _CLEARED = re.compile(
 """Somebody clears the error, or a helper does so for others."""
 _LEAVES = re.compile(rb"\b(?:return|continue|break)\b")
 _MOST_COMPARED = 50
+"""Comparisons of a function that are looked at: each costs a look at all that sets its status."""
 _JOINS = frozenset({"parenthesized_expression", "condition_clause", "binary_expression", "unary_expression"})
 
 

@@ -21,6 +21,8 @@ _WAITS_FOR_NOTHING = re.compile(
 _CHECKS = re.compile(rb"\w*(?i:check|err|assert|safe|try|call)\w*|CU\w*[A-Z]")
 _WAITS = re.compile(rb"(?i)\b(\w*(?:sync|wait|join|sleep)\w*)")
 _LOOPS = re.compile(rb"\b(?:while|for|do)\b")
+_MOST_NAMES = 40
+"""Functions behind a check; of more it is not known that none of them waits."""
 _HANDLES = re.compile(rb"(?i)not_?ready|\bgoto\b|#")
 """The function knows of the answer, or jumps, or is built in several ways."""
 
@@ -93,15 +95,23 @@ def _is_quiet(match: re.Match[bytes], code: bytes) -> bool:
     return checks and not _waits_in_file(match[1], code)
 
 
-def _waits_in_file(name: bytes, code: bytes, depth: int = 3) -> bool:
+def _waits_in_file(name: bytes, code: bytes) -> bool:
     """Whether the file defines a function or a macro of that name that waits, by itself or by another one."""
-    for match in re.finditer(
-        rb"#[ \t]*define[ \t]+%s\b(?:[^\n]*\\\n)*[^\n]*|\b%s\s*\([^;{}]*\)[^;{}()]*\{" % (name, name), code
-    ):
-        inside = match[0] if match[0][:1] == b"#" else code[match.end() : block_end(code, match.end())]
-        if _WAITS.search(inside):
-            return True
-        inner = {each[1] for each in _CALLED.finditer(inside)} - {name}
-        if depth and any(_waits_in_file(each, code, depth - 1) for each in inner if each[:1] != b">"):
-            return True
+    waiting, seen = [name], {name}
+    while waiting:
+        for inside in _definitions(waiting.pop(), code):
+            if _WAITS.search(inside):
+                return True
+            called = {match[1] for match in _CALLED.finditer(inside) if match[1][:1] != b">"} - seen
+            waiting += called
+            seen |= called
+            if len(seen) > _MOST_NAMES:
+                return True
     return False
+
+
+def _definitions(name: bytes, code: bytes) -> Iterator[bytes]:
+    macro = rb"#[ \t]*define[ \t]+%s\b(?:[^\n]*\\\n)*[^\n]*" % name
+    function = rb"\b%s\s*\([^;{}]{0,400}\)[^;{}()]{0,80}\{" % name
+    for match in re.finditer(macro + rb"|" + function, code):
+        yield match[0] if match[0][:1] == b"#" else code[match.end() : block_end(code, match.end())]
