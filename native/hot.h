@@ -24,10 +24,11 @@ struct alignas(PAGE_BYTES) Hot {
     std::atomic<uint64_t> living[LIVING_SETS][LIVING_WAYS]{};
 
     // How often something changed that a quiet call can find: a life that is told, a handle's settings, which function
-    // a symbol leads to. Never 0. Events, memory and what libraries make come and go while all else lives on: theirs
-    // are counted apart.
+    // a symbol leads to. Never 0. Events, memory and what libraries make come and go while all else lives on: events
+    // are counted apart, and calls of libraries have a count of all but them.
     alignas(64) std::atomic<uint64_t> changes{1};
     std::atomic<uint64_t> event_changes{0};
+    std::atomic<uint64_t> changes_of_libraries{1};
     std::atomic<uint64_t> endings{0};        // of objects that others belong to
     std::atomic<intptr_t> thread_offset{0};  // see known_thread()
     std::atomic<int32_t> captures{0};        // under way
@@ -38,23 +39,21 @@ struct alignas(PAGE_BYTES) Hot {
     // calls most come first, in the line of the above.
     std::atomic<void*> quick_functions[SYMBOL_COUNT]{};
 
-    std::atomic<uint64_t> memory_changes{0};
-    std::atomic<uint64_t> library_changes{0};  // of objects of libraries, and of what is known of their handles
-
     constexpr Hot() = default;
 };
 extern Hot hot;
 
-inline void note_change() { hot.changes.fetch_add(1, std::memory_order_release); }
-inline void note_library_change() { hot.library_changes.fetch_add(1, std::memory_order_release); }
+// Of memory, of objects of libraries, and of what is known of their handles.
+inline void note_library_change() { hot.changes_of_libraries.fetch_add(1, std::memory_order_release); }
+inline void note_change() {
+    hot.changes.fetch_add(1, std::memory_order_release);
+    note_library_change();
+}
 
 // What calls of the driver see that name no event and no memory; with events; what calls of libraries see. None of them
 // is ever as it was before.
 inline uint64_t changes() { return hot.changes.load(std::memory_order_acquire); }
 inline uint64_t changes_with_events() { return changes() + hot.event_changes.load(std::memory_order_acquire); }
-inline uint64_t changes_of_libraries() {
-    return changes() + hot.memory_changes.load(std::memory_order_acquire) +
-           hot.library_changes.load(std::memory_order_acquire);
-}
+inline uint64_t changes_of_libraries() { return hot.changes_of_libraries.load(std::memory_order_acquire); }
 
 }  // namespace cuvet

@@ -111,8 +111,9 @@ __attribute__((noinline, cold)) const LaunchPlace* add_place(Thread* thread, uin
 
 __attribute__((always_inline)) inline const LaunchPlace* find_place(Thread* thread, uint64_t function, uint64_t stream,
                                                                     uint64_t frame, bool packed) {
-    const uint64_t key = key_of(function, stream, frame),
-                   python = python_is_found() ? python_position(Trail::PYTHON) : 0;
+    const uint64_t key = key_of(function, stream, frame);
+    places.prefetch(key);
+    const uint64_t python = python_is_found() ? python_position(Trail::PYTHON) : 0;
     const uint64_t endings = hot.endings.load(std::memory_order_relaxed);
     for (uint64_t way = 0; way < MOST_WAYS; way++) {
         LaunchPlace* place = places.find(key ^ way);

@@ -1,5 +1,7 @@
 #include "liveness.h"
 
+#include <initializer_list>
+
 namespace cuvet {
 
 Objects objects;
@@ -8,11 +10,12 @@ Hot hot;
 namespace {
 
 void note_life(Kind kind) {
-    std::atomic<uint64_t>& changes = kind == Kind::EVENT    ? hot.event_changes
-                                     : kind == Kind::MEMORY ? hot.memory_changes
-                                     : is_of_library(kind)  ? hot.library_changes
-                                                            : hot.changes;
-    changes.fetch_add(1, std::memory_order_release);
+    if (kind == Kind::EVENT)
+        hot.event_changes.fetch_add(1, std::memory_order_release);
+    else if (kind == Kind::MEMORY || is_of_library(kind))
+        note_library_change();
+    else
+        note_change();
 }
 
 void end_family(uint64_t state) {
@@ -31,9 +34,22 @@ bool belongs_to_living(const Object* object) {
     return true;
 }
 
+// Libraries' descriptors come by the thousand at ever other addresses. Of those that the recording does not tell of,
+// the dead make room. A thread that uses such a one meanwhile finds an object that was never seen.
+bool make_room(Object* object) {
+    uint64_t state = object->state.load(std::memory_order_relaxed);
+    if ((state & (UNTOLD | ALIVE | PARENT)) != UNTOLD || object->handle.load(std::memory_order_relaxed)) return false;
+    if (!object->state.compare_exchange_strong(state, 0)) return false;
+    for (std::atomic<uint64_t>* field :
+         {&object->parent_generation, &object->context, &object->last_stream, &object->bytes, &object->seen_alive})
+        field->store(0, std::memory_order_relaxed);
+    object->parent.store(nullptr, std::memory_order_relaxed);
+    return true;
+}
+
 }  // namespace
 
-Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle)); }
+Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle), make_room); }
 
 bool is_still_alive(const Object* object) {
     const uint64_t now = hot.endings.load(std::memory_order_acquire) + 1;

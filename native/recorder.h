@@ -91,7 +91,7 @@ struct KnownStacks {
 };
 
 constexpr int MOST_RETIRED = 16;
-constexpr uint64_t READABLE_PAGES = 16;
+constexpr uint64_t READABLE_PAGES = 256;  // stacks, and buffers in which frameworks pass the arguments of launches
 
 // Never 0.
 inline uint64_t page_of(uint64_t address) { return (address >> 12) + 1; }

@@ -566,6 +566,47 @@ def test_of_descriptors_the_first_of_each_place_are_stored(bench: Bench, fakes: 
     assert [(seen.known, seen.alive, seen.generation) for seen in used.objects] == [(True, False, 400)]
 
 
+def test_descriptors_at_ever_other_addresses_take_no_more_memory(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        #include <stdio.h>
+        static int pages(void) {
+            int all, resident;
+            FILE *file = fopen("/proc/self/statm", "r");
+            fscanf(file, "%d %d", &all, &resident);
+            fclose(file);
+            return resident;
+        }
+        static uint64_t make(int count) {
+            uint64_t d;
+            for (int i = 0; i < count; i++) cudnnBackendCreateDescriptor(0, &d), cudnnBackendDestroyDescriptor(d);
+            return d;
+        }
+        int main(void) {
+            uint64_t kept, told, h;
+            cudnnCreate(&h);
+            cudnnBackendCreateDescriptor(0, &told);
+            make(1000);
+            cudnnBackendCreateDescriptor(0, &kept);
+            make(20000);                                        // more than the first level holds
+            int before = pages();
+            uint64_t last = make(200000);
+            printf("%d\\n", pages() - before);
+            cudnnBackendExecute(h, kept, told);
+            cudnnBackendDestroyDescriptor(told);
+            cudnnBackendExecute(h, kept, told);                 // suspect
+            cudnnBackendExecute(h, kept, last);                 // the same
+            cudnnBackendDestroyDescriptor(kept);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 64
+    assert len([call for call in done.trace.named("cudnnBackendExecute") if is_suspect(call)]) == 2
+
+
 def test_all_is_stored_if_asked_for(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,

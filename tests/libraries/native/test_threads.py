@@ -184,3 +184,45 @@ def test_what_a_thread_left_behind_is_no_overlap(bench: Bench, fakes: Fakes) -> 
     assert not any(trace.recording.overlaps for trace in done.traces)
     assert not any(is_suspect(call) for trace in done.traces for call in trace.calls)
     assert all(len(trace.recording.entry_points) > 2000 for trace in done.traces)
+
+
+def test_descriptors_that_threads_make_and_end_at_ever_other_addresses(bench: Bench, fakes: Fakes) -> None:
+    """The dead of some make room for the living of others."""
+    library = fakes.made_of(
+        """
+        static int threads;
+        static __thread uint64_t last;
+        int cudnnCreate(uint64_t *handle) { return *handle = last = (uint64_t)__sync_add_and_fetch(&threads, 1) << 40, 0; }
+        int cudnnBackendCreateDescriptor(int type, uint64_t *handle) { return *handle = last += 16, 0; }
+        int cudnnBackendDestroyDescriptor(uint64_t handle) { return 0; }
+        int cudnnBackendExecute(uint64_t handle, uint64_t plan, uint64_t pack) { return 0; }
+        """,
+        "libcudnn.so.9",
+    )
+    done = run(
+        bench,
+        fakes,
+        """
+        static void *work(void *unused) {
+            uint64_t h, plan, pack;
+            cudnnCreate(&h);
+            cudnnBackendCreateDescriptor(0, &plan);
+            for (int i = 0; i < 20000; i++) {
+                cudnnBackendCreateDescriptor(1, &pack);
+                cudnnBackendExecute(h, plan, pack);
+                cudnnBackendDestroyDescriptor(pack);
+            }
+            cudnnBackendDestroyDescriptor(plan);
+            return 0;
+        }
+        int main(void) {
+            pthread_t threads[4];
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+            return 0;
+        }""",
+        library,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.trace.named("cudnnBackendCreateDescriptor")) >= 256
+    assert not any(map(is_suspect, done.trace.calls)) and not done.trace.named("cudnnBackendExecute")
