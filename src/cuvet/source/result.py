@@ -51,6 +51,8 @@ class Summary(msgspec.Struct):
 
     ends: dict[int, Ending] = {}
     makes: dict[int, str] = {}
+    parts: dict[int, dict[str, str]] = {}
+    """By position, or ``RESULT``: members of the struct that it always makes, and the entry points that do."""
     keeps: set[int] = set()
     uses: dict[int, tuple[str, int]] = {}
     """Parameters that it gives to CUDA whenever it is called: to which entry point, as which argument."""
@@ -79,7 +81,13 @@ class Summary(msgspec.Struct):
     @property
     def matters(self) -> bool:
         """Whether a caller's objects are made or ended by it."""
-        return bool(self.ends or self.makes or self.returns or any(it.verb in ("ends", "makes") for it in self.members))
+        return bool(
+            self.ends
+            or self.makes
+            or self.parts
+            or self.returns
+            or any(it.verb in ("ends", "makes") for it in self.members)
+        )
 
 
 Summaries = dict[str, dict[int, Summary]]

@@ -14,6 +14,8 @@ from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Oper
 from cuvet.source.result import RESULT, Ending, Summaries, Summary
 
 _WORD = re.compile(r"\w+")
+_PART = re.compile(r"(\w+)(\.|->)(\w+(?:\.\w+)*)")
+"""A variable, or what a pointer points to, and a member of it."""
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
 
 
@@ -118,10 +120,20 @@ class _Summary:
                 self._operation(operation, block.guards)
         for position in (self.mixed - {RESULT}) | found.keeps:
             found.makes.pop(position, None)
+            found.parts.pop(position, None)
             found.keeps.add(position)
         if RESULT in self.mixed:
             found.returns = ""
+        if returned := self._returned():
+            found.parts[RESULT] = returned
         return found
+
+    def _returned(self) -> dict[str, str]:
+        """Members, made here, of the struct that the function returns, always the same."""
+        values = {it.value for it in self.function.operations if isinstance(it, Return) and it.how == "return"}
+        (name,) = values if len(values) == 1 else ("",)
+        made = ((_PART.fullmatch(lvalue), api) for lvalue, (api, always) in self.made.items() if always)
+        return {part[3]: api for part, api in made if part is not None and part[1] == name and part[2] == "."}
 
     def _operation(self, operation: Operation, guards: Guards) -> None:
         if isinstance(operation, Invoke) and not operation.launch and (known := meaning(operation.name)) is not None:
@@ -158,6 +170,9 @@ class _Summary:
             if at in callee.makes:
                 target = Address(value) if at in callee.references and isinstance(value, str) else value
                 self._made(target, callee.makes[at], at not in callee.at_times and self._succeeds(call, guards))
+            elif at in callee.parts:
+                for target, api in parts_of(callee, at, value):
+                    self._made(Address(target), api, self._succeeds(call, guards))
             elif at in callee.ends:
                 position, through = self._position(value)
                 if position >= 0:
@@ -207,7 +222,9 @@ class _Summary:
 
     def _made(self, value: Value, api: str, always: bool) -> None:
         lvalue = lvalue_of(value)
-        if isinstance(value, Address) and lvalue in self.function.locals and lvalue not in self.positions:
+        if isinstance(value, Address) and (part := _PART.fullmatch(lvalue)) is not None:
+            self._made_part(part, api, always)
+        elif isinstance(value, Address) and lvalue in self.function.locals and lvalue not in self.positions:
             self.made[lvalue] = api, always
         elif lvalue in self.positions:
             at = self.positions[lvalue]
@@ -215,6 +232,13 @@ class _Summary:
                 self._makes(at, api, always)
         elif isinstance(value, Address) and lvalue.endswith("[0]") and lvalue[:-3] in self.positions:
             self._makes(self.positions[lvalue[:-3]], api, always)
+
+    def _made_part(self, part: re.Match[str], api: str, always: bool) -> None:
+        at = self.positions.get(part[1], -1)
+        if at >= 0 and always and (part[2] == "->") != (at in self.found.references):
+            self.found.parts.setdefault(at, {})[part[3]] = api
+        elif at < 0 and part[1] in self.function.locals:
+            self.made[part[0]] = api, always
 
     def _makes(self, at: int, api: str, always: bool) -> None:
         found = self.found
@@ -252,7 +276,19 @@ class _Summary:
             if variable in self.positions:
                 self.found.keeps.add(self.positions[variable])
             if not isinstance(operation, Return):
-                self.made.pop(variable, None)
+                for lvalue in [each for each in self.made if root(each) == variable]:
+                    del self.made[lvalue]
+
+
+def parts_of(summary: Summary, at: int, value: Value) -> Iterator[tuple[str, str]]:
+    """(lvalue, entry point) of what the function makes in the struct that it is given there, or a pointer to it."""
+    separator = "."
+    if at in summary.references or isinstance(value, Address):
+        of = lvalue_of(value)
+    else:
+        of, separator = (value, "->") if isinstance(value, str) else ("", "")
+    if of:
+        yield from ((f"{of}{separator}{member}", api) for member, api in summary.parts[at].items())
 
 
 def _made_kind(api: str) -> Kind:

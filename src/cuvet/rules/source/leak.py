@@ -3,12 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeak(SourceRule):
     """
-    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, or in elements of a local array or
-      vector, and neither ends it nor passes it on.
+    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, in elements of a local array or
+      vector, or in members of a local struct, and neither ends it nor passes it on. A function of the program that it calls may create it.
     why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or the driver.
     instead: End the object before the function returns, or use an owner that ends it, such as ``std::unique_ptr`` with a deleter.
     limits: Silent if the object is passed to a function whose code is not seen, unless the function is named like one of CUDA's
-      (``my_cudaMalloc``) or creates a handle. Objects that ``main`` creates are notes (``exit-leak``).
+      (``my_cudaMalloc``) or creates a handle. Objects that ``main`` creates are notes (``exit-leak``). Silent about members of a struct
+      that a function returns, where the caller's variable is ``auto`` or a reference.
     """
 
     code = "CV851"

@@ -1,5 +1,6 @@
 """What the operations on a path do: to the variables, and, through the model, to CUDA's objects."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from cuvet.source.ownership import (
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
-from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles
+from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, root
 from cuvet.source.paths.judging import given_to_heap
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
@@ -41,7 +42,7 @@ from cuvet.source.program import (
     pointed_at,
 )
 from cuvet.source.result import RESULT, Ending, Summaries, Summary
-from cuvet.source.summaries import summary_of
+from cuvet.source.summaries import parts_of, summary_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -193,6 +194,16 @@ class Effects:
         handles.set(lvalue, word)
         if word is not None and handles.lvalues.get(word, "")[:1] == "%":
             handles.lvalues[word] = lvalue
+        if isinstance(value, str):
+            self._copy_struct(value, lvalue)
+
+    def _copy_struct(self, value: str, lvalue: str) -> None:
+        """What its members hold is held by both; of what a function returned nothing is told where the type of the variable is not."""
+        handles = self.handles
+        kind = handles.function.locals.get(lvalue, "")
+        if value[:1] == "%" and (not kind or re.search(r"[&*]|\bauto\b", kind)):
+            handles.give_parts(value)
+        handles.copy_parts(value, lvalue)
 
     def _point_into(self, lvalue: str, start: str) -> None:
         """A local pointer points into memory or an array of which another lvalue holds the start: whoever keeps it can find that."""
@@ -302,6 +313,9 @@ class Effects:
             if at < len(given):
                 word = self.handles.word(given[at])
                 self._give_any(given[at])
+                if (lvalue := lvalue_of(given[at])) != (pointer := root(lvalue)):
+                    self.handles.escaped |= self._lent.get(pointer, frozenset())
+                    self.handles.escaped |= self.handles.held(self.handles.target(pointer))
                 self.world.adopt(role, word)
                 if fails:
                     self.handles.escaped.add(word)  # a release that failed was meant as one
@@ -360,14 +374,20 @@ class Effects:
                 self.handles.give(value, written=True)
             elif at in summary.references and isinstance(value, str):
                 self._forget_constant(value)
+            if at in summary.parts and here.key not in self.failing:
+                for lvalue, api in parts_of(summary, at, value):
+                    self._made_by(operation, api, Address(lvalue), here)
         result = operation.result
-        if summary.makes and result:
+        if (summary.makes or summary.parts) and result:
             self.statuses.doubtful[result] = here.key
         unsure = RESULT in summary.at_times and self._may_not_make(operation, self.arms.named(result))
         if summary.returns and here.key not in self.failing and not unsure:
             self._made_by(operation, summary.returns, Address(result), here)
         elif result:
             self.handles.words[result] = self.handles.fresh()
+        if RESULT in summary.parts and result and here.key not in self.failing:
+            for lvalue, api in parts_of(summary, RESULT, Address(result)):
+                self._made_by(operation, api, Address(lvalue), here)
 
     def _may_not_make(self, operation: Invoke, lvalue: str) -> bool:
         """Whether a function that makes something at times may make nothing here: it is told so by a constant, or its caller ends what it

@@ -72,20 +72,34 @@ class Handles:
             self.lvalues.setdefault(word, lvalue)
             self._note(lvalue)
 
+    def copy_parts(self, value: str, lvalue: str) -> None:
+        """A struct is copied: both hold what its members hold."""
+        for name in self._parts(value):
+            word, copy = self.words[name], lvalue + name[len(value) :]
+            if self.lvalues.get(word) == name and name[:1] == "%":
+                self.lvalues[word] = copy
+            self.set(copy, word)
+
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its lvalue may be changed there."""
         names = self._within(lvalue_of(value).split("[*]")[0])
         if not names:
             return
         self.escaped.update([self.words[name] for name in names])
+        self.escaped.update([word for name in names for word in self.held(self.target(name))])
         if written:
             self._forget(names)
 
     def give_parts(self, lvalue: str) -> None:
         """A struct is passed on: what its members hold is known elsewhere."""
         names = self._parts(lvalue)
-        self.escaped.update([self.words[name] for name in names])
+        self.escaped.update([self.words[name] for name in names], self.held(self.target(lvalue)))
         self._forget(names)
+
+    def target(self, lvalue: str) -> str:
+        """What the lvalue was given the address of; empty: nothing that is known."""
+        name = self.lvalues.get(self.words.get(lvalue, 0), "")
+        return name[1:] if name[:1] == "&" else ""
 
     def holders(self, word: int) -> Iterator[str]:
         return (lvalue for lvalue, held in self.words.items() if held == word)
@@ -93,7 +107,7 @@ class Handles:
     def is_local(self, lvalue: str) -> bool:
         """Whether the lvalue ends with the function."""
         if lvalue[:1] == "%":
-            return lvalue[1:].isdigit()
+            return root(lvalue)[1:].isdigit()
         kind = self.function.locals.get(root(lvalue))
         return kind is not None and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
 

@@ -284,7 +284,12 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
 def _is_function(node: Node) -> bool:
     """Whether the definition has brackets for parameters; a class behind a macro that is not known reads as one without."""
     declarator = node.child_by_field_name("declarator")
-    return declarator is not None and function_declarator(declarator).type.endswith("function_declarator")
+    if declarator is None:
+        return False
+    named = function_declarator(declarator)
+    while named.type == "qualified_identifier" and (name := named.child_by_field_name("name")) is not None:
+        named = name
+    return named.type == "operator_cast" or named.type.endswith("function_declarator")
 
 
 def called(body: Body, names: Iterable[tuple[str, int]]) -> Iterator[Written]:
