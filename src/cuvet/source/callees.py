@@ -53,6 +53,19 @@ def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
     return offers
 
 
+def with_scopes(summaries: Summaries, found: Found) -> Summaries:
+    """Of functions that the file defines outside of classes: calls that name another namespace are of another function."""
+    around: dict[str, list[tuple[str, ...]]] = {}
+    for definition in found.functions if summaries else ():
+        owner, name = name_of(definition)
+        if name in summaries:
+            around.setdefault(name, []).append(("",) if owner else _scopes(definition.node))
+    for name, scopes in around.items():
+        if len(scopes) == 1 and "" not in scopes[0]:
+            summaries[name] = {at: structs.replace(each, scopes=scopes[0]) for at, each in summaries[name].items()}
+    return summaries
+
+
 def _scopes(node: Node) -> tuple[str, ...]:
     """Names of the namespaces around, the innermost first; empty for one without a name, and for what is too deep to look at."""
     scopes: list[str] = []

@@ -14,6 +14,10 @@ WRONG_FUNCTION = {
 """What is said of memory that is freed by a function for the other kind, and the function that it is for."""
 HEAP = frozenset({"free", "std::free", "delete", "_aligned_free"})
 """Functions that free memory of the host's heap."""
+ON_HEAP = frozenset(
+    "malloc calloc realloc aligned_alloc memalign valloc _mm_malloc _aligned_malloc std::malloc std::calloc std::realloc".split()
+)
+"""Functions that allocate memory of the host's heap."""
 UNMAPS = frozenset({"munmap", "shmdt", "UnmapViewOfFile", "VirtualFree"})
 """Functions that take pages of the host away."""
 FIXTURE = frozenset(
@@ -138,6 +142,11 @@ def takes_over(name: str) -> bool:
         word in _ENDS or (word in _KEEPS and (word not in _NOUNS or before in _INTO))
         for before, word in zip(("", *found), found, strict=False)
     )
+
+
+def only_borrows(name: str) -> bool:
+    """Whether a function of that name is known to keep nothing and to end nothing."""
+    return name in ("memset", "memcpy", "printf", "fprintf", "sizeof", "assert")
 
 
 @lru_cache(maxsize=4096)

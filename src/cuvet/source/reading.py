@@ -12,6 +12,7 @@ from cuvet.source.languages.interest import WORD
 from cuvet.source.methods import plain
 from cuvet.source.program import Function
 from cuvet.source.result import NotChecked, Summaries
+from cuvet.source.storing import storing
 from cuvet.source.summaries import merged, names_that_matter, summarise
 from cuvet.source.syntax.parsing import Source
 
@@ -84,7 +85,7 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
     used = callees.by_use(filter(None, first), unseen, source)
     members = _members_in_reach(defined, first, language, source.code)
     elsewhere = merged(linked, used, named)
-    own = summarise(filter(None, first), named)
+    own = callees.with_scopes(summarise(filter(None, first), named), defined)
     for _ in range(MOST_WRAPPED):
         summaries = merged(own, elsewhere)
         wrappers = names_that_matter(summaries)
@@ -92,10 +93,11 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
             (reader.read(definition, wrappers, known) or before) if wrappers or known else before
             for definition, known, before in zip(defined.functions, members, first, strict=True)
         ]
-        own = summarise(filter(None, functions), summaries)
+        own = callees.with_scopes(summarise(filter(None, functions), summaries), defined)
         if names_that_matter(merged(own, elsewhere)) <= wrappers:
             break
     concerned, companions = _parted(functions, first, wrappers)
+    kept = storing(concerned, merged(own, elsewhere), defined, source)
     for each in concerned:
         if each.broken:
             why = f"{each.name} holds text that could not be parsed"
@@ -103,7 +105,7 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
     return Lowered(
         functions=concerned,
         companions=companions,
-        summaries=merged(own, elsewhere),
+        summaries=merged(own, elsewhere, kept),
         not_checked=list(reader.not_checked.values()),
         offers=callees.offered(own, defined, source),
         calls=unseen,

@@ -41,6 +41,13 @@ class MemberDeed(msgspec.Struct, frozen=True):
     once: bool = False
 
 
+class Parts(msgspec.Struct, frozen=True):
+    """Members of a struct of the type that a function always makes and does nothing else with, and the entry points that do."""
+
+    type: str
+    made: dict[str, str]
+
+
 RESULT = -1
 """In place of a parameter: what the function returns."""
 
@@ -51,8 +58,8 @@ class Summary(msgspec.Struct):
 
     ends: dict[int, Ending] = {}
     makes: dict[int, str] = {}
-    parts: dict[int, dict[str, str]] = {}
-    """By position, or ``RESULT``: members of the struct that it always makes, and the entry points that do."""
+    parts: dict[int, Parts] = {}
+    """By position, or ``RESULT``."""
     keeps: set[int] = set()
     uses: dict[int, tuple[str, int]] = {}
     """Parameters that it gives to CUDA whenever it is called: to which entry point, as which argument."""

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from cuvet.catalog import Kind
 from cuvet.source.calls import ASKING, Meaning, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
-from cuvet.source.ownership import takes_over
+from cuvet.source.ownership import only_borrows, takes_over
 from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
-from cuvet.source.result import RESULT, Ending, Summaries, Summary
+from cuvet.source.result import RESULT, Ending, Parts, Summaries, Summary
 
 _WORD = re.compile(r"\w+")
+_STRUCT = re.compile(r"(?:(?:const|struct)\s+)*(?:\w+::)*(?!auto\b)([A-Za-z_]\w*)\s*[*&]?")
+_MOST_PARTS = 64
 _PART = re.compile(r"(\w+)(\.|->)(\w+(?:\.\w+)*)")
 """A variable, or what a pointer points to, and a member of it."""
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
@@ -96,6 +98,10 @@ class _Summary:
     callees: Summaries
     found: Summary = field(default_factory=Summary)
     made: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    parts: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By parameter or variable, members that are always made."""
+    spoilt: set[str] = field(default_factory=set)
+    """Variables that more is done with than to make members of them."""
     mixed: set[int] = field(default_factory=set)
 
     def read(self) -> Summary:
@@ -120,22 +126,25 @@ class _Summary:
                 self._operation(operation, block.guards)
         for position in (self.mixed - {RESULT}) | found.keeps:
             found.makes.pop(position, None)
-            found.parts.pop(position, None)
             found.keeps.add(position)
         if RESULT in self.mixed:
             found.returns = ""
-        if returned := self._returned():
-            found.parts[RESULT] = returned
+        self._find_parts()
         return found
 
-    def _returned(self) -> dict[str, str]:
-        """Members, made here, of the struct that the function returns, always the same."""
-        values = {it.value for it in self.function.operations if isinstance(it, Return) and it.how == "return"}
-        (name,) = values if len(values) == 1 else ("",)
-        made = ((_PART.fullmatch(lvalue), api) for lvalue, (api, always) in self.made.items() if always)
-        return {part[3]: api for part, api in made if part is not None and part[1] == name and part[2] == "."}
+    def _find_parts(self) -> None:
+        """Structs of which members are made: what the function returns, always the same, and what its parameters lead to."""
+        function, found = self.function, self.found
+        values = {it.value for it in function.operations if isinstance(it, Return) and it.how == "return"}
+        (returned,) = values if len(values) == 1 else ("",)
+        for name, made in self.parts.items():
+            at = RESULT if name == returned else self.positions.get(name, RESULT - 1)
+            kind = function.parameters[at].type if at >= 0 else function.locals.get(name, "")
+            if at >= RESULT and at not in found.keeps and name not in self.spoilt and len(made) <= _MOST_PARTS:
+                found.parts[at] = Parts(struct_of(kind), made)
 
     def _operation(self, operation: Operation, guards: Guards) -> None:
+        self.spoilt.update(self._spoils(operation))
         if isinstance(operation, Invoke) and not operation.launch and (known := meaning(operation.name)) is not None:
             self._cuda(operation, known, guards)
         elif isinstance(operation, Invoke) and (callee := summary_of(operation, self.callees)) is not None:
@@ -181,6 +190,33 @@ class _Summary:
                 self.found.keeps.add(self.positions[value])
         if callee.returns and call.result:
             self.made[call.result] = callee.returns, RESULT not in callee.at_times and self._succeeds(call, guards)
+
+    def _spoils(self, operation: Operation) -> Iterator[str]:
+        """Variables that the operation may do more with."""
+        if isinstance(operation, Return):
+            return
+        if isinstance(operation, Assign):
+            if lvalue := lvalue_of(operation.value):
+                yield root(lvalue)
+            return
+        if isinstance(operation, Escape):
+            yield root(operation.lvalue)
+            return
+        if operation.launch or only_borrows(operation.name):
+            return
+        known, callee = meaning(operation.name), summary_of(operation, self.callees)
+        made = {at for at, _ in known.made} if known is not None else callee.parts.keys() if callee is not None else ()
+        ended = {at for at, _ in known.ended} if known is not None else ()
+        for at, value in enumerate(operation.arguments):
+            lvalue = lvalue_of(value)
+            if (
+                lvalue
+                and at not in made
+                and (known is None or at in ended or root(lvalue) == lvalue.removesuffix("[0]"))
+            ):
+                yield root(lvalue)
+        if operation.receiver:
+            yield root(operation.receiver)
 
     def _handed_on(self, lvalue: str, api: str, always: bool) -> None:
         """What was made is assigned to another variable, or to the caller's."""
@@ -235,10 +271,11 @@ class _Summary:
 
     def _made_part(self, part: re.Match[str], api: str, always: bool) -> None:
         at = self.positions.get(part[1], -1)
-        if at >= 0 and always and (part[2] == "->") != (at in self.found.references):
-            self.found.parts.setdefault(at, {})[part[3]] = api
-        elif at < 0 and part[1] in self.function.locals:
-            self.made[part[0]] = api, always
+        if (part[2] == "->") != (at in self.found.references) if at >= 0 else part[2] == ".":
+            if always:
+                self.parts.setdefault(part[1], {})[part[3]] = api
+            else:
+                self.spoilt.add(part[1])
 
     def _makes(self, at: int, api: str, always: bool) -> None:
         found = self.found
@@ -276,19 +313,22 @@ class _Summary:
             if variable in self.positions:
                 self.found.keeps.add(self.positions[variable])
             if not isinstance(operation, Return):
-                for lvalue in [each for each in self.made if root(each) == variable]:
-                    del self.made[lvalue]
+                self.made.pop(variable, None)
 
 
 def parts_of(summary: Summary, at: int, value: Value) -> Iterator[tuple[str, str]]:
     """(lvalue, entry point) of what the function makes in the struct that it is given there, or a pointer to it."""
-    separator = "."
     if at in summary.references or isinstance(value, Address):
-        of = lvalue_of(value)
+        of = f"{lvalue_of(value)}."
     else:
-        of, separator = (value, "->") if isinstance(value, str) else ("", "")
-    if of:
-        yield from ((f"{of}{separator}{member}", api) for member, api in summary.parts[at].items())
+        of = f"{value}->"
+    yield from ((of + member, api) for member, api in summary.parts[at].made.items())
+
+
+def struct_of(kind: str) -> str:
+    """The name of the struct in a type: a value, a pointer or a reference. Empty for other types."""
+    match = _STRUCT.fullmatch(kind.strip())
+    return match[1] if match is not None else ""
 
 
 def _made_kind(api: str) -> Kind:

@@ -10,7 +10,7 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, is_pl
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, not_evaluated, number, number_of, spans, true, zero
-from cuvet.source.ownership import never_returns, runs_later
+from cuvet.source.ownership import ON_HEAP, never_returns, runs_later
 from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
@@ -117,10 +117,12 @@ class Expressions(Flow):
             member = text_of(name)
             return f"this->{member}" if member in self.locals else member
         base = self.lvalue(argument)
-        if not base or base[0] == "%":
+        signs = {child.type for child in node.children}
+        if not base or base[0] == "%" or not signs.isdisjoint((".*", "ERROR")):  # a pointer to a member leads to any
             return None
-        arrow = any(child.type == "->" for child in node.children)
-        return f"{base}{'->' if arrow else '.'}{text_of(name)}"
+        if "->" in signs and "[]" in self.locals.get(base, ""):
+            return f"{base}[0].{text_of(name)}"
+        return f"{base}{'->' if '->' in signs else '.'}{text_of(name)}"
 
     def _assignment(self, node: Node, dropped: bool = False) -> Value:
         left, right = part(node, "left"), part(node, "right")
@@ -216,6 +218,8 @@ class Expressions(Flow):
             return None
         name = _OVERLOADS.get((name, len(given)), name)
         known = name in symbols()
+        if name in ON_HEAP:
+            return self._result(Invoke(name, (), node.start_byte, node.end_byte), dropped)
         if not known and not self.hot(node):
             return None
         before = self.temporaries

@@ -1,8 +1,8 @@
 """What the operations on a path do: to the variables, and, through the model, to CUDA's objects."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,10 +13,12 @@ from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning, meaning_of
 from cuvet.source.methods import THIS
 from cuvet.source.ownership import (
     HEAP,
+    ON_HEAP,
     UNMAPS,
     holds_no_handle,
     is_view,
     names_what_it_holds,
+    only_borrows,
     takes_over,
     uses_stream,
     works_on_stream,
@@ -42,7 +44,7 @@ from cuvet.source.program import (
     pointed_at,
 )
 from cuvet.source.result import RESULT, Ending, Summaries, Summary
-from cuvet.source.summaries import parts_of, summary_of
+from cuvet.source.summaries import parts_of, struct_of, summary_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -53,6 +55,7 @@ class Mark:
     lent: dict[str, frozenset[int]]
     origins: dict[str, Key]
     doubtful: dict[str, Key]
+    failed: set[Key]
     views: set[str]
     escaped: set[int]
     newest: int
@@ -88,6 +91,10 @@ class Effects:
         self._views: set[str] = set()
         self._moved = 0
         """How often an lvalue got, or held before, an object that was seen made, or a constant."""
+        self._structs: dict[str, tuple[Invoke, Summary]] = {}
+        """By result of a function that returns a struct: the call, of which members are made."""
+        self._on_heap: set[int] = set()
+        """Memory of the host, which CUDA cannot end."""
         self._unchecked: set[int] = set()
         """Made by calls whose status nobody looked at."""
 
@@ -108,6 +115,7 @@ class Effects:
             self._lent.copy(),
             statuses.origins.copy(),
             statuses.doubtful.copy(),
+            statuses.failed.copy(),
             self._views.copy(),
             handles.escaped.copy(),
             handles.newest,
@@ -118,6 +126,7 @@ class Effects:
         """The variables hold again what they held then."""
         self.handles.words, self.handles.escaped = mark.words, mark.escaped
         self.statuses.origins, self.statuses.doubtful = mark.origins, mark.doubtful
+        self.statuses.failed = set(mark.failed)
         self._lent, self._views = mark.lent, mark.views
 
     def is_as_at(self, mark: Mark, matters: Callable[[str], bool], less: bool = False) -> bool:
@@ -125,7 +134,8 @@ class Effects:
         were made since have ended, or are known elsewhere. With ``less``, also where less is known."""
         handles, world, statuses = self.handles, self.world, self.statuses
         changed = world.changed[mark.counts[0] :]
-        if self._counts()[1:] != mark.counts[1:] or any(word <= mark.newest for word in changed):
+        learned = statuses.failed != mark.failed
+        if learned or self._counts()[1:] != mark.counts[1:] or any(word <= mark.newest for word in changed):
             return False
         escaped = set() if less else {word for word in handles.escaped ^ mark.escaped if FIRST <= word <= mark.newest}
         if escaped and any(matters(lvalue) for lvalue, word in handles.words.items() if word in escaped):
@@ -195,15 +205,19 @@ class Effects:
         if word is not None and handles.lvalues.get(word, "")[:1] == "%":
             handles.lvalues[word] = lvalue
         if isinstance(value, str):
-            self._copy_struct(value, lvalue)
+            self._copy_struct(value, lvalue, here)
 
-    def _copy_struct(self, value: str, lvalue: str) -> None:
-        """What its members hold is held by both; of what a function returned nothing is told where the type of the variable is not."""
-        handles = self.handles
-        kind = handles.function.locals.get(lvalue, "")
-        if value[:1] == "%" and (not kind or re.search(r"[&*]|\bauto\b", kind)):
-            handles.give_parts(value)
-        handles.copy_parts(value, lvalue)
+    def _copy_struct(self, value: str, lvalue: str, here: Here) -> None:
+        """What its members hold is held by both, if they are of one type."""
+        kind = struct_of(self.function.locals.get(lvalue, ""))
+        made = self._structs.get(value)
+        if made is not None and made[1].parts[RESULT].type == kind != "" and lvalue not in self._reached:
+            for part, api in parts_of(made[1], RESULT, Address(lvalue)):
+                self._made_by(made[0], api, Address(part), here)
+        elif kind and kind == struct_of(self.function.locals.get(value, "")):
+            self.handles.copy_parts(value, lvalue)
+        else:
+            self.handles.give_parts(value)
 
     def _point_into(self, lvalue: str, start: str) -> None:
         """A local pointer points into memory or an array of which another lvalue holds the start: whoever keeps it can find that."""
@@ -288,6 +302,9 @@ class Effects:
         if operation.name in ASKING:
             for value in given:
                 self.handles.give(value, written=isinstance(value, str))
+        freed = operation.argument(0) if found.told.name in ("cuMemFree", "cuMemFreeHost") else None
+        if self.handles.known(freed) in self._on_heap:
+            return
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
         made = {at: self.handles.fresh() for at, _ in found.made} if found.made and not fails else {}
@@ -374,7 +391,7 @@ class Effects:
                 self.handles.give(value, written=True)
             elif at in summary.references and isinstance(value, str):
                 self._forget_constant(value)
-            if at in summary.parts and here.key not in self.failing:
+            if at in summary.parts and here.key not in self.failing and self._is_struct(value, summary.parts[at].type):
                 for lvalue, api in parts_of(summary, at, value):
                     self._made_by(operation, api, Address(lvalue), here)
         result = operation.result
@@ -386,8 +403,31 @@ class Effects:
         elif result:
             self.handles.words[result] = self.handles.fresh()
         if RESULT in summary.parts and result and here.key not in self.failing:
-            for lvalue, api in parts_of(summary, RESULT, Address(result)):
-                self._made_by(operation, api, Address(lvalue), here)
+            self._structs[result] = operation, summary
+
+    def _is_struct(self, value: Value, kind: str) -> bool:
+        """Whether it is a variable of the type, and nothing else is known by whom it can be reached."""
+        variable = lvalue_of(value)
+        return struct_of(self.function.locals.get(variable, "")) == kind != "" and variable not in self._reached
+
+    @cached_property
+    def _reached(self) -> frozenset[str]:
+        """Variables whose address others may keep: whoever does can end what is made there later."""
+        found = set(self.function.captured)
+        for operation in self.function.operations:
+            given: Iterable[Value] = ()
+            if isinstance(operation, Assign):
+                given = (operation.value,)
+            elif isinstance(operation, Escape):
+                given = (operation.lvalue,)
+            elif isinstance(operation, Invoke) and not (operation.launch or self._is_known(operation)):
+                given = (*operation.arguments, operation.receiver)
+            found.update(lvalue_of(value) for value in given)
+        return frozenset(found)
+
+    def _is_known(self, call: Invoke) -> bool:
+        known = meaning(call.name) is not None or only_borrows(call.name)
+        return known or summary_of(call, self._summaries) is not None
 
     def _may_not_make(self, operation: Invoke, lvalue: str) -> bool:
         """Whether a function that makes something at times may make nothing here: it is told so by a constant, or its caller ends what it
@@ -479,6 +519,8 @@ class Effects:
         handles.give(operation.receiver, written=True)
         if operation.result:
             handles.words[operation.result] = handles.fresh()
+            if name in ON_HEAP:
+                self._on_heap.add(handles.words[operation.result])
             self._lent[operation.result] = frozenset(given - {0})
             if is_view(name):
                 self._views.add(operation.result)

@@ -1,19 +1,24 @@
 """Which lvalues of a path tell whether a call of CUDA failed."""
 
+import re
 from collections.abc import Set
 
 from cuvet.source.paths.trace import Guards, Key
 from cuvet.source.program import Condition
 
+_SUCCESS = re.compile(r"(?i)(?:is_?)?(?:ok|okay|success\w*|succeeded|good|done|valid)")
+
 
 class Statuses:
     """``origins`` and ``doubtful`` name, by lvalue, the call whose status it holds, and the one whose status some function made its value
-    of. ``doubted`` has, by call, the branches in which it may have failed."""
+    of. ``doubted`` has, by call, the branches in which it may have failed; ``failed`` are those of ``doubtful`` that have failed on the
+    path, as far as the value that was asked for tells."""
 
     def __init__(self) -> None:
         self.origins: dict[str, Key] = {}
         self.doubtful: dict[str, Key] = {}
         self.doubted: dict[Key, list[tuple[int, int]]] = {}
+        self.failed: set[Key] = set()
 
     def __contains__(self, lvalue: str) -> bool:
         return lvalue in self.origins or lvalue in self.doubtful
@@ -43,6 +48,12 @@ class Statuses:
         if key is not None:
             self.doubted.setdefault(key, []).append(arm)
 
+    def learn(self, lvalue: str, kind: str, zero: bool) -> None:
+        """It is known whether the lvalue of the type is 0: of a ``bool``, or a name that says so, that means failure, else success."""
+        key = self.doubtful.get(lvalue)
+        if key is not None and zero is (kind == "bool" or _SUCCESS.fullmatch(lvalue) is not None):
+            self.failed.add(key)
+
     def want_error(self, condition: Condition, arm: tuple[int, int]) -> None:
         """In that arm of a branch that asks for an error of its own, the call may have been meant to fail."""
         key = self.of(condition.lvalue)
@@ -50,5 +61,5 @@ class Statuses:
             self.doubted.setdefault(key, []).append(arm)
 
     def may_have_failed(self, key: Key, guards: Guards, leaving: Set[tuple[int, int]]) -> bool:
-        """Whether a branch around it is taken because the call failed, or one of the branches ``leaving`` what follows them was."""
-        return any(doubt in guards or doubt in leaving for doubt in self.doubted.get(key, ()))
+        """Whether it has, or a branch around is taken because it did, or one of the branches ``leaving`` what follows them was."""
+        return key in self.failed or any(doubt in guards or doubt in leaving for doubt in self.doubted.get(key, ()))

@@ -75,10 +75,7 @@ class Handles:
     def copy_parts(self, value: str, lvalue: str) -> None:
         """A struct is copied: both hold what its members hold."""
         for name in self._parts(value):
-            word, copy = self.words[name], lvalue + name[len(value) :]
-            if self.lvalues.get(word) == name and name[:1] == "%":
-                self.lvalues[word] = copy
-            self.set(copy, word)
+            self.set(lvalue + name[len(value) :], self.words[name])
 
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its lvalue may be changed there."""
@@ -107,7 +104,7 @@ class Handles:
     def is_local(self, lvalue: str) -> bool:
         """Whether the lvalue ends with the function."""
         if lvalue[:1] == "%":
-            return root(lvalue)[1:].isdigit()
+            return lvalue[1:].isdigit()
         kind = self.function.locals.get(root(lvalue))
         return kind is not None and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
 

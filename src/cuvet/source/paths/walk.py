@@ -346,6 +346,8 @@ class Path:
         """A condition of which nothing was known holds from here on."""
         effects, lvalue = self.effects, condition.lvalue
         effects.statuses.doubt(condition, self.arms.owner(arm))
+        if condition.value == 0 and (kind := effects.function.locals.get(lvalue)):
+            effects.statuses.learn(lvalue, kind, condition.same is truth)
         if lvalue and not lvalue.endswith("?") and condition.same is truth and isinstance(condition.value, int):
             effects.handles.set(lvalue, condition.value)
 

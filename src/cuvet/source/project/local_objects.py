@@ -24,10 +24,14 @@ def held(findings: Iterable[Finding], function: Function, name: str) -> Iterator
 
 
 def ending_classes(outlines: Iterable[Outline]) -> frozenset[str]:
-    """Classes of which a destructor is in sight, or one of a member's, by all their names."""
+    """Classes of which a destructor is in sight, or one of a member's, or of which a base is not, by all their names."""
     outlines = list(outlines)
     classes = [each for outline in outlines for each in outline.classes]
+    known = {each.name for each in classes}
+    parents = {name: of for outline in outlines for name, of in outline.parents.items()}
     names = {each.name for each in classes if "__del__" in each.declared}
+    names |= {owner for outline in outlines for owner, name in outline.functions if name == "__del__"}
+    names |= {each.name for each in classes if each.bases and parents.get(each.name) not in known}
     others = [pair for outline in outlines for pair in (*outline.synonyms.items(), *outline.parents.items())]
     members = ((each.name, _VALUE.fullmatch(kind)) for each in classes for kind in each.members.values())
     others += [(name, match[1]) for name, match in members if match is not None]
