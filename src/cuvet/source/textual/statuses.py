@@ -43,7 +43,8 @@ def dropped(body: Body) -> Iterator[Finding]:
     calls = of_cuda + [call for call in _of_libraries(body) if call.fate == "dropped"]
     ranks = {_rank(call) for call in calls}
     if ranks - {_ENDS} and not (ranks <= {_WAITS, _ENDS} and _is_destructor_that_ends(body)):
-        severity: Severity = "warning" if of_cuda and _others_are_checked(of_cuda, body) else "note"
+        is_alone = of_cuda and not body.body.has_error and _others_are_checked(of_cuda, body)
+        severity: Severity = "warning" if is_alone else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} ignored"
         several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
