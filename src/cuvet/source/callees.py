@@ -53,10 +53,10 @@ def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
     return offers
 
 
-def with_scopes(summaries: Summaries, found: Found) -> Summaries:
-    """Of functions that the file defines outside of classes: calls that name another namespace are of another function."""
+def with_scopes(summaries: Summaries, found: Found, source: Source) -> Summaries:
+    """Of functions that a file of C++ defines outside of classes: calls that name another namespace are of another function."""
     around: dict[str, list[tuple[str, ...]]] = {}
-    for definition in found.functions if summaries else ():
+    for definition in found.functions if summaries and source.is_cpp else ():
         owner, name = name_of(definition)
         if name in summaries:
             around.setdefault(name, []).append(("",) if owner else _scopes(definition.node))

@@ -85,7 +85,7 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
     used = callees.by_use(filter(None, first), unseen, source)
     members = _members_in_reach(defined, first, language, source.code)
     elsewhere = merged(linked, used, named)
-    own = callees.with_scopes(summarise(filter(None, first), named), defined)
+    own = callees.with_scopes(summarise(filter(None, first), named), defined, source)
     for _ in range(MOST_WRAPPED):
         summaries = merged(own, elsewhere)
         wrappers = names_that_matter(summaries)
@@ -93,7 +93,7 @@ def read(defined: Found, source: Source, language: Language, linked: Summaries) 
             (reader.read(definition, wrappers, known) or before) if wrappers or known else before
             for definition, known, before in zip(defined.functions, members, first, strict=True)
         ]
-        own = callees.with_scopes(summarise(filter(None, functions), summaries), defined)
+        own = callees.with_scopes(summarise(filter(None, functions), summaries), defined, source)
         if names_that_matter(merged(own, elsewhere)) <= wrappers:
             break
     concerned, companions = _parted(functions, first, wrappers)

@@ -14,14 +14,14 @@ from cuvet.source.syntax.parsing import Source
 _LONGEST = 20_000
 """Bytes of a function; a longer one is taken to store what it is given."""
 _CAST = r"(?:\(\s*(?:const\s+)?[\w:]+(?:\s*<[^<>()]*>)?\s*\**\s*\)\s*|\w+_cast\s*<[^<>()]*>\s*\(\s*)"
-_STORED = (
-    r"(?<![=!<>+\-*/%&|^])=\s*{cast}*{name}\b(?!\s*(?:\[|\.|->|\())"
-    r"|\breturn\s+{cast}*{name}\s*[;+)]"
-    r"|\{{[^{{}};()]*\b{name}\s*[,}}]"
-    r"|\[[^\]\n]*(?:[=&]|\b{name}\b)[^\]\n]*\]\s*(?:\([^()]*\)\s*)?\{{"
+_SET_OR_RETURNED = re.compile(
+    rf"(?<![=!<>+\-*/%&|^])=\s*{_CAST}*(\w+)\b(?!\s*(?:\[|\.|->|\())|\breturn\s+{_CAST}*(\w+)\s*[;+)]".encode()
 )
-"""Assigned, returned, in braces of a struct, captured."""
-_GIVEN = r"(\w+)\s*\((?:[^()]|\([^()]*\))*?\b{name}\b"
+_IN_BRACES = re.compile(rb"\{([^{};()]*)[,}]")
+_CAPTURED = re.compile(rb"\[([^\]\n]*)\]\s*(?:\([^()]*\)\s*)?\{")
+_CALL = re.compile(rb"(\w+)\s*\((?=((?:[^()]|\([^()]*\))*))")
+"""Arguments may be calls too, which are found for themselves."""
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def storing(functions: Iterable[Function], known: Summaries, defined: Found, source: Source) -> Summaries:
@@ -33,7 +33,8 @@ def storing(functions: Iterable[Function], known: Summaries, defined: Found, sou
             continue
         for definition in definitions:
             names = _parameters(definition)
-            kept = {at for at, each in enumerate(names) if each and _is_stored(each, definition, source)}
+            stored = _stored(definition, source)
+            kept = {at for at, each in enumerate(names) if stored is None or each in stored}
             if kept:
                 summary = found.setdefault(name, {}).setdefault(len(names), Summary())
                 summary.keeps |= kept
@@ -50,18 +51,27 @@ def _by_name(defined: Found) -> dict[str, list[Definition]]:
     return found
 
 
-def _parameters(definition: Definition) -> list[str]:
+def _parameters(definition: Definition) -> list[bytes]:
     declarator = definition.node.child_by_field_name("declarator")
-    return [] if declarator is None else [each.name for each in parameters(function_declarator(declarator))]
+    return [] if declarator is None else [each.name.encode() for each in parameters(function_declarator(declarator))]
 
 
-def _is_stored(name: str, definition: Definition, source: Source) -> bool:
+def _stored(definition: Definition, source: Source) -> set[bytes] | None:
+    """Names of which the function may store the value; None: of all."""
     body = definition.node.child_by_field_name("body")
-    if body is None or not re.fullmatch(r"\w+", name):
-        return False
+    if body is None:
+        return set()
     if body.end_byte - body.start_byte > _LONGEST:
-        return True
-    text = source.code[body.start_byte : body.end_byte].decode("utf-8", "replace")
-    if re.search(_STORED.format(name=name, cast=_CAST), text):
-        return True
-    return any(takes_over(match[1]) for match in re.finditer(_GIVEN.format(name=name), text))
+        return None
+    text = source.code[body.start_byte : body.end_byte]
+    found = {name for pair in _SET_OR_RETURNED.findall(text) for name in pair}
+    for captured in _CAPTURED.findall(text):
+        if b"=" in captured or b"&" in captured:
+            return None
+        found.update(_WORD.findall(captured))
+    for listed in _IN_BRACES.findall(text):
+        found.update(_WORD.findall(listed))
+    for name, given in _CALL.findall(text):
+        if takes_over(name.decode()):
+            found.update(_WORD.findall(given))
+    return found

@@ -94,9 +94,9 @@ _BEFORE_BLOCK = re.compile(rb"\s*(?:\Z|(?:if|for|while|switch|do)\b)")
 _ELSE = re.compile(rb"\s*else\b")
 NEVER = re.compile(rb"\s*#\s*if\s+0\b")
 _ASKED = re.compile(rb"^[ \t]*#[ \t]*ifn?def[ \t]+(\w+)", re.M)
-_ASKS_FOR = rb"^[ \t]*#[ \t]*ifn?def[ \t]+%s[ \t]*(?:/[/*][^\n]*)?\r?$"
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?=[ \t\r]|$)", re.M)
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(ifn?def|if|elif|else|endif)\b([^\n]*)", re.M)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)(?:[ \t(!]([^\n]*?)(?:/[/*][^\n]*)?)?\r?$", re.M)
+_NAMES = re.compile(rb"[A-Za-z_]\w*")
 _DEFINED_AS_ZERO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+0[ \t]*(?:/[/*][^\n]*)?\r?$", re.M)
 _CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.M)
 _VISIBLE = re.compile(rb"[^\r\n]")
@@ -139,30 +139,47 @@ def with_constants(text: bytes) -> bytes:
     """With ``#if 0`` for ``#if NAME`` where the file itself defines the name as 0, in all builds and only once; and with the arm of
     ``#ifdef NAME`` alone that is compiled where it defines the name so before."""
     for match in _DEFINED_AS_ZERO.finditer(text):
-        asked = re.compile(rb"^([ \t]*#[ \t]*if[ \t]+)%s(?=[ \t]*\r?$)" % match[1], re.M)
-        if _is_only_asked(asked, match, text) and asked.search(text):
+        name = match[1]
+        told = re.findall(rb"^[ \t]*#[^\n]*\b%s\b[^\n]*" % name, text, re.M)
+        asked = re.compile(rb"^([ \t]*#[ \t]*if[ \t]+)%s(?=[ \t]*\r?$)" % name, re.M)
+        if len(told) != 1 + len(asked.findall(text)) or len(told) == 1:
+            continue
+        before = [each[1] for each in _CONDITIONAL.finditer(text, 0, match.start())]
+        if before.count(b"if") == before.count(b"endif"):
             text = asked.sub(lambda each: each[1] + b"0".ljust(len(each[0]) - len(each[1])), text)
-    wanted = set(_ASKED.findall(text))
-    defined = set()
-    for match in _DEFINED.finditer(text) if wanted else ():
-        asked = re.compile(_ASKS_FOR % match[1], re.M)
-        if match[1] in wanted and not asked.search(text, 0, match.start()) and _is_only_asked(asked, match, text):
-            defined.add(match[1])
+    defined = _defined(text)
     return _with_compiled_arms(text, defined) if defined else text
+
+
+def _defined(text: bytes) -> set[bytes]:
+    """Names that the file defines under no condition, and of which the preprocessor asks afterwards only whether they are defined."""
+    wanted = set(_ASKED.findall(text))
+    wanted = wanted and wanted.intersection(_DEFINED.findall(text))
+    depth, defined, spoilt = 0, set[bytes](), set[bytes]()
+    for match in _DIRECTIVE.finditer(text) if wanted else ():
+        kind, words = match[1], _NAMES.findall(match[2] or b"")
+        depth += (kind[:2] == b"if") - (kind == b"endif")
+        if kind == b"define" and not depth and words[0] not in defined:
+            defined.update(words[:1])
+            words = words[1:]
+        if kind in (b"ifdef", b"ifndef") and words and words[0] in defined:
+            words = []
+        if kind not in (b"else", b"endif"):
+            spoilt.update(words)
+    return (wanted & defined) - spoilt
 
 
 def _with_compiled_arms(text: bytes, defined: set[bytes]) -> bytes:
     """Without the directives that ask for these names, and without what they leave out."""
     whole, names = bytearray(text), [[name] for name in defined]
-    open_: list[
-        tuple[bytes, int]
-    ] = []  # what asks for one of the names, or nothing; and where what it leaves out begins
+    open_: list[tuple[bytes, int]] = []
+    """What asks for one of the names, or nothing; and where what it leaves out begins."""
     for match in _DIRECTIVE.finditer(text):
         kind = match[1]
         if kind[:2] == b"if":
-            asks = kind if kind != b"if" and match[2].split()[:1] in names else b""
+            asks = kind if kind != b"if" and _NAMES.findall(match[2] or b"")[:1] in names else b""
             open_.append((asks, match.end() if asks == b"ifndef" else 0))
-        elif open_:
+        elif open_ and kind in (b"elif", b"else", b"endif"):
             asks, left_out = open_.pop()
             if asks and left_out:
                 _blank_out(whole, left_out, match.start())
@@ -181,13 +198,6 @@ def _with_compiled_arms(text: bytes, defined: set[bytes]) -> bytes:
 
 def _blank_out(text: bytearray, start: int, end: int) -> None:
     text[start:end] = _VISIBLE.sub(b" ", text[start:end])
-
-
-def _is_only_asked(asked: re.Pattern[bytes], definition: re.Match[bytes], text: bytes) -> bool:
-    """Whether the preprocessor does nothing else with the name, and the definition is under no condition."""
-    told = re.findall(rb"^[ \t]*#[ \t]*(?!else|endif)[^\n]*\b%s\b" % definition[1], text, re.M)
-    before = [each[1] for each in _CONDITIONAL.finditer(text, 0, definition.start())]
-    return len(told) == 1 + len(asked.findall(text)) and before.count(b"if") == before.count(b"endif")
 
 
 def with_closed_brackets(text: bytes) -> bytes:
