@@ -13,7 +13,7 @@ from cuvet.source.syntax.parsing import Source
 
 _LONGEST = 20_000
 """Bytes of a function; a longer one is taken to store what it is given."""
-_CAST = r"(?:\(\s*(?:const\s+)?[\w:]+(?:\s*<[^<>()]*>)?\s*\**\s*\)\s*|\w+_cast\s*<[^<>()]*>\s*\(\s*)"
+_CAST = r"(?:\(\s*(?:const\s+)?[\w:]+(?:\s*<[^<>()]*>)?[\s*]*\)\s*|\w+_cast\s*<[^<>()]*>\s*\(\s*)"
 _SET_OR_RETURNED = re.compile(
     rf"(?<![=!<>+\-*/%&|^])=\s*{_CAST}*(\w+)\b(?!\s*(?:\[|\.|->|\())|\breturn\s+{_CAST}*(\w+)\s*[;+)]".encode()
 )
