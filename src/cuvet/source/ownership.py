@@ -135,7 +135,7 @@ def takes_over(name: str) -> bool:
     """Whether it may end or keep what it is given. A function that only computes with it does not."""
     if not name:
         return True
-    if _ALWAYS_BORROWS.search(name) or is_view(name):
+    if only_borrows(name) or is_view(name):
         return False
     found = _words(name)
     return any(
@@ -145,8 +145,8 @@ def takes_over(name: str) -> bool:
 
 
 def only_borrows(name: str) -> bool:
-    """Whether a function of that name is known to keep nothing and to end nothing."""
-    return name in ("memset", "memcpy", "printf", "fprintf", "sizeof", "assert")
+    """Whether a function of that name, which CUDA does not have, is known to keep nothing and to end nothing."""
+    return _ALWAYS_BORROWS.search(name) is not None
 
 
 @lru_cache(maxsize=4096)

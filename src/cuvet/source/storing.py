@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from cuvet.source.languages.cpp import Definition, Found, name_of
 from cuvet.source.languages.cpp_text import function_declarator, parameters
+from cuvet.source.languages.interest import WORD
 from cuvet.source.ownership import takes_over
 from cuvet.source.program import Function
 from cuvet.source.result import Summaries, Summary
@@ -21,7 +22,6 @@ _IN_BRACES = re.compile(rb"\{([^{};()]*)[,}]")
 _CAPTURED = re.compile(rb"\[([^\]\n]*)\]\s*(?:\([^()]*\)\s*)?\{")
 _CALL = re.compile(rb"(\w+)\s*\((?=((?:[^()]|\([^()]*\))*))")
 """Arguments may be calls too, which are found for themselves."""
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def storing(functions: Iterable[Function], known: Summaries, defined: Found, source: Source) -> Summaries:
@@ -68,10 +68,10 @@ def _stored(definition: Definition, source: Source) -> set[bytes] | None:
     for captured in _CAPTURED.findall(text):
         if b"=" in captured or b"&" in captured:
             return None
-        found.update(_WORD.findall(captured))
+        found.update(WORD.findall(captured))
     for listed in _IN_BRACES.findall(text):
-        found.update(_WORD.findall(listed))
+        found.update(WORD.findall(listed))
     for name, given in _CALL.findall(text):
         if takes_over(name.decode()):
-            found.update(_WORD.findall(given))
+            found.update(WORD.findall(given))
     return found

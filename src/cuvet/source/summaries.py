@@ -202,9 +202,9 @@ class _Summary:
         if isinstance(operation, Escape):
             yield root(operation.lvalue)
             return
-        if operation.launch or only_borrows(operation.name):
-            return
         known, callee = meaning(operation.name), summary_of(operation, self.callees)
+        if operation.launch or (known is None and only_borrows(operation.name)):
+            return
         made = {at for at, _ in known.made} if known is not None else callee.parts.keys() if callee is not None else ()
         ended = {at for at, _ in known.ended} if known is not None else ()
         for at, value in enumerate(operation.arguments):

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from cuvet.source.ownership import does_more
+from cuvet.source.syntax.lexing import cpp_code
 
 _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)")
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
@@ -93,12 +94,10 @@ _SEMICOLON = re.compile(rb"[ \t]{0,200};")
 _BEFORE_BLOCK = re.compile(rb"\s*(?:\Z|(?:if|for|while|switch|do)\b)")
 _ELSE = re.compile(rb"\s*else\b")
 NEVER = re.compile(rb"\s*#\s*if\s+0\b")
-_ASKED = re.compile(rb"^[ \t]*#[ \t]*ifn?def[ \t]+(\w+)", re.M)
+_ASKED = re.compile(rb"^[ \t]*#[ \t]*if(?:n?def)?[ \t]+(\w+)", re.M)
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?=[ \t\r]|$)", re.M)
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)(?:[ \t(!]([^\n]*?)(?:/[/*][^\n]*)?)?\r?$", re.M)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)([^\n]*)", re.M)
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
-_DEFINED_AS_ZERO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+0[ \t]*(?:/[/*][^\n]*)?\r?$", re.M)
-_CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.M)
 _VISIBLE = re.compile(rb"[^\r\n]")
 _SHORT_ARM = 400
 """Bytes."""
@@ -136,62 +135,60 @@ def _with_handlers(text: bytes) -> bytes:
 
 
 def with_constants(text: bytes) -> bytes:
-    """With ``#if 0`` for ``#if NAME`` where the file itself defines the name as 0, in all builds and only once; and with the arm of
-    ``#ifdef NAME`` alone that is compiled where it defines the name so before."""
-    for match in _DEFINED_AS_ZERO.finditer(text):
-        name = match[1]
-        told = re.findall(rb"^[ \t]*#[^\n]*\b%s\b[^\n]*" % name, text, re.M)
-        asked = re.compile(rb"^([ \t]*#[ \t]*if[ \t]+)%s(?=[ \t]*\r?$)" % name, re.M)
-        if len(told) != 1 + len(asked.findall(text)) or len(told) == 1:
-            continue
-        before = [each[1] for each in _CONDITIONAL.finditer(text, 0, match.start())]
-        if before.count(b"if") == before.count(b"endif"):
-            text = asked.sub(lambda each: each[1] + b"0".ljust(len(each[0]) - len(each[1])), text)
-    defined = _defined(text)
-    return _with_compiled_arms(text, defined) if defined else text
+    """Of ``#ifdef NAME`` and of ``#if NAME`` with the arm alone that is compiled, where the file itself defines the name before, in all
+    builds, for the latter as 0 or 1, and the preprocessor asks nothing else of it."""
+    asked = set(_ASKED.findall(text))
+    if not asked or asked.isdisjoint(_DEFINED.findall(text)):
+        return text
+    code = cpp_code(text)
+    values = _values(code)
+    return _with_compiled_arms(text, code, values) if values else text
 
 
-def _defined(text: bytes) -> set[bytes]:
-    """Names that the file defines under no condition, and of which the preprocessor asks afterwards only whether they are defined."""
-    wanted = set(_ASKED.findall(text))
-    wanted = wanted and wanted.intersection(_DEFINED.findall(text))
-    depth, defined, spoilt = 0, set[bytes](), set[bytes]()
-    for match in _DIRECTIVE.finditer(text) if wanted else ():
-        kind, words = match[1], _NAMES.findall(match[2] or b"")
+def _values(code: bytes) -> dict[bytes, bytes]:
+    """What such names are defined as."""
+    depth, values, spoilt = 0, dict[bytes, bytes](), set[bytes]()
+    for match in _DIRECTIVE.finditer(code):
+        kind, rest = match[1], match[2].strip()
         depth += (kind[:2] == b"if") - (kind == b"endif")
-        if kind == b"define" and not depth and words[0] not in defined:
-            defined.update(words[:1])
-            words = words[1:]
-        if kind in (b"ifdef", b"ifndef") and words and words[0] in defined:
-            words = []
-        if kind not in (b"else", b"endif"):
-            spoilt.update(words)
-    return (wanted & defined) - spoilt
+        name, _, value = rest.partition(b" ")
+        if kind == b"define" and not depth and _NAMES.fullmatch(name) and name not in values:
+            values[name] = value.strip()
+            rest = value
+        if kind not in (b"else", b"endif") and not _answer(kind, rest, values):
+            spoilt.update(_NAMES.findall(rest))
+    return {name: value for name, value in values.items() if name not in spoilt}
 
 
-def _with_compiled_arms(text: bytes, defined: set[bytes]) -> bytes:
-    """Without the directives that ask for these names, and without what they leave out."""
-    whole, names = bytearray(text), [[name] for name in defined]
+def _answer(kind: bytes, rest: bytes, values: dict[bytes, bytes]) -> bytes:
+    """``yes`` or ``no``, where the values answer what the directive asks for."""
+    value = values.get(rest)
+    if value is None or (kind == b"if" and value not in (b"0", b"1")):
+        return b""
+    return {b"ifdef": b"yes", b"ifndef": b"no", b"if": b"no" if value == b"0" else b"yes"}.get(kind, b"")
+
+
+def _with_compiled_arms(text: bytes, code: bytes, values: dict[bytes, bytes]) -> bytes:
+    """Without the directives that these values answer, and without what they leave out."""
+    whole = bytearray(text)
     open_: list[tuple[bytes, int]] = []
-    """What asks for one of the names, or nothing; and where what it leaves out begins."""
-    for match in _DIRECTIVE.finditer(text):
-        kind = match[1]
+    """The answers, or nothing; and where what is left out begins."""
+    for match in _DIRECTIVE.finditer(code):
+        kind, answer = match[1], b""
         if kind[:2] == b"if":
-            asks = kind if kind != b"if" and _NAMES.findall(match[2] or b"")[:1] in names else b""
-            open_.append((asks, match.end() if asks == b"ifndef" else 0))
+            answer = _answer(kind, match[2].strip(), values)
+            open_.append((answer, match.end() if answer == b"no" else 0))
         elif open_ and kind in (b"elif", b"else", b"endif"):
-            asks, left_out = open_.pop()
-            if asks and left_out:
+            answer, left_out = open_.pop()
+            if left_out:
                 _blank_out(whole, left_out, match.start())
-            if asks == b"ifndef" and kind == b"elif":  # of which nothing is known: a group of its own
+            if answer == b"no" and kind == b"elif":  # of which nothing is known: a group of its own
                 whole[match.start(1) : match.end(1)] = b"  if"
-                asks = b""
-                open_.append((asks, 0))
+                answer = b""
+                open_.append((answer, 0))
             elif kind != b"endif":
-                open_.append((asks, match.end() if asks == b"ifdef" else 0))
-        else:
-            asks = b""
-        if asks:
+                open_.append((answer, match.end() if answer == b"yes" else 0))
+        if answer:
             _blank_out(whole, match.start(), match.end())
     return bytes(whole)
 
