@@ -57,6 +57,7 @@ ABOUT = {
     "unregister": "regist|address",
     "use-after-destroy": "after|twice|dead",
     "use-uninit": "uninit|never|invalid",
+    "wrong-argument": "argument|size|direction|device",
     "wrong-device": "device",
 }
 """By kind of defect, what the names of rules hold that are about it: a rule of another subject can stand there by chance."""

@@ -2,10 +2,10 @@
 
     python tools/check_ground.py PART FOLDER --from GIT_FOLDER
 
-PART is ``learn``, ``try`` or ``sealed``. The files before and after each commit are read from FOLDER/<id>/{before,after}; what is
-not there is first taken out of GIT_FOLDER, which has the git directory of each repository as <owner>+<name>, with .git, /.git, /repo
-or /repo/.git behind it, or without. A commit is found if a rule about its kind of defect reports it before the commit, at the defect
-or on a path through it, and does not after it, as docs/check-bugfixes.md counts.
+PART is ``learn``, ``try`` or ``sealed``, or of the second ground the same with a 2. The files before and after each commit are read
+from FOLDER/<id>/{before,after}; what is not there is first taken out of GIT_FOLDER, which has the git directory of each repository as
+<owner>+<name>, with .git, /.git, /repo or /repo/.git behind it, or without. A commit is found if a rule about its kind of defect
+reports it before the commit, at the defect or on a path through it, and does not after it, as docs/check-bugfixes.md counts.
 
 ``--missed`` names the commits that are not found, ``--correct FILE`` writes what is said of the files after the commits: what one
 version of the checker says and the one before it did not is new, and is to be judged. Of the sealed part, only totals are printed.
@@ -26,7 +26,7 @@ from typing import Any
 from check_corpus import Outcome, outcome
 from fetch_corpus import LISTS, folder_of
 
-PARTS = ("learn", "try", "sealed")
+PARTS = ("learn", "try", "sealed", "learn2", "try2", "sealed2")
 
 
 def rows(part: str) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--missed", action="store_true", help="name the commits that are not found")
     parser.add_argument("--correct", type=Path, help="file for what is said of the files after the commits")
     args = parser.parse_args()
-    if args.part == "sealed" and (args.missed or args.correct):
+    if args.part.startswith("sealed") and (args.missed or args.correct):
         parser.error("of the sealed part, only totals are printed")
     found = outcomes(args.part, args.folder, args.source, args.jobs)
     print(*summary(found), sep="\n")

@@ -15,6 +15,8 @@ import pytest
 HERE = Path(__file__).parent
 COMMIT = re.compile("[0-9a-f]{40}")
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+FIRST_GROUND = ("learn", "try", "sealed")
+"""Nobody had looked at these repositories; of the second ground, first looks had read the newest commit of most."""
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -82,10 +84,11 @@ def test_the_ground_is_split_by_repository_and_unknown() -> None:
     looks = json.loads((HERE / "first_look.json").read_text(encoding="utf-8"))
     corpus = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))
     known = {row["repo"].lower() for row in rows("bugfixes.jsonl")}
-    known |= {row["repository"].lower() for row in (*corpus, *(row for look in looks for row in look["repositories"]))}
+    known |= {row["repository"].lower() for row in corpus}
+    looked_at = {row["repository"].lower() for look in looks for row in look["repositories"]}
     names: list[str] = []
     for part, rests in (("learn", (0, 1)), ("try", (2,)), ("sealed", (3,))):
-        for row in rows(f"ground/{part}.jsonl"):
+        for row in (*rows(f"ground/{part}.jsonl"), *rows(f"ground/{part}2.jsonl")):
             names.append(row["id"])
             repository = row["repo"].lower()
             assert repository not in known
@@ -97,12 +100,14 @@ def test_the_ground_is_split_by_repository_and_unknown() -> None:
                 PurePosixPath(p).is_absolute() or ".." in PurePosixPath(p).parts for p in row["paths"]
             )
     assert len(set(names)) == len(names)
+    assert not looked_at & {row["repo"].lower() for part in FIRST_GROUND for row in rows(f"ground/{part}.jsonl")}
 
 
 def test_kinds_of_the_ground_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(HERE.parents[2] / "tools"))
     about = import_module("check_corpus").ABOUT
-    assert {row["kind"] for part in ("learn", "try", "sealed") for row in rows(f"ground/{part}.jsonl")} <= set(about)
+    parts = import_module("check_ground").PARTS
+    assert {row["kind"] for part in parts for row in rows(f"ground/{part}.jsonl")} <= set(about)
 
 
 def test_a_commit_of_the_ground_is_taken_out_of_git_and_counted(
