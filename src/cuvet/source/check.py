@@ -20,6 +20,7 @@ from cuvet.source.textual import csharp_blocks, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
+from cuvet.source.textual.pushed import pushed_findings, pushes_contexts
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
 from cuvet.source.textual.python_contexts import context_findings, makes_contexts
 from cuvet.source.textual.python_core import closed_findings, closes_streams
@@ -61,6 +62,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         findings += textual_findings(tree.root_node, defined, source, options)
     else:
         findings += binding_findings(defined, lowered.functions, source)
+        if pushes_contexts(source.text):
+            findings += pushed_findings(tree.root_node, source)
         if source.language == "python":
             findings += _of_libraries(tree.root_node, source)
         else:

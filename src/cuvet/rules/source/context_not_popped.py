@@ -8,7 +8,7 @@ class SourceContextNotPopped(SourceRule):
     why: The context stays current in the thread. The caller works on with the wrong one, and the stack grows with each call.
     instead: Call ``cuCtxPopCurrent`` on every way out, or let an object do it whose destructor pops.
     limits: Silent if what stands between is named as if it pops, restores or guards something, and about a return that directly follows the
-      push, as if it failed.
+      push, as if it failed. Of exceptions, only those that the function throws itself, in Python and C#.
     """
 
     code = "CV882"
@@ -20,6 +20,8 @@ class SourceContextNotPopped(SourceRule):
       Context Management, cuCtxDestroy)
     documented: cuCtxPushCurrent pushes the given context onto the CPU thread's stack of current contexts; the previous one may be made
       current again by calling cuCtxDestroy or cuCtxPopCurrent (CUDA Driver API, Context Management, cuCtxPushCurrent)
+    documented: Context.push pushes the context onto the context stack, Context.pop removes it from there (PyCUDA documentation, Device
+      Interface, pycuda.driver.Context)
     reported: a loop over devices pushed the context of each and popped none (https://github.com/ICLDisco/parsec/commit/684d7a3f)
     """
     VALID = """
@@ -95,6 +97,69 @@ bool enter(CUcontext *contexts, int count) {
     }
     return false;
 }
+
+## PyCUDA: asked before the push, popped on every way [python]
+import pycuda.driver as drv
+
+class Blur:
+    def apply(self, pixels):
+        if pixels.size == 0:
+            return None
+        self.context.push()
+        try:
+            self.kernel(drv.InOut(pixels), block=(64, 1, 1))
+            return pixels
+        finally:
+            self.context.pop()
+
+## PyCUDA: popped before it returns [python]
+import pycuda.driver as drv
+
+def free_bytes(context, wanted):
+    context.push()
+    free, total = drv.mem_get_info()
+    if free < wanted:
+        context.pop()
+        return 0
+    context.pop()
+    return free
+
+## Python: the push failed [python driver]
+def clear(context, memory, size):
+    error, = driver.cuCtxPushCurrent(context)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        return False
+    error, = driver.cuMemsetD8(memory, 0, size)
+    _, _ = driver.cuCtxPopCurrent()
+    return error == driver.CUresult.CUDA_SUCCESS
+
+## Python: what encloses the return may pop [python driver]
+def clear(context, memory, size):
+    check(driver.cuCtxPushCurrent(context))
+    try:
+        if size == 0:
+            return
+        check(driver.cuMemsetD8(memory, 0, size))
+    except ValueError:
+        recover()
+    check(driver.cuCtxPopCurrent())
+
+## C#: popped in finally [c# method]
+int Fill(IntPtr context, ulong memory, int count)
+{
+    if (count == 0) return 0;
+    Check(cuCtxPushCurrent_v2(context));
+    try
+    {
+        if (count > 4096) return -1;
+        Check(cuMemsetD8_v2(memory, 0, (ulong)count));
+    }
+    finally
+    {
+        cuCtxPopCurrent_v2(out _);
+    }
+    return count;
+}
 """
     INVALID = """
 ## a return in between [cuda]
@@ -114,6 +179,56 @@ void finish(CUcontext *contexts, CUevent *events, int count) {
         CHECK(cuCtxPushCurrent(contexts[i]));  // warning: [source-context-not-popped]
         CHECK(cuCtxSynchronize());
         CHECK(cuEventDestroy(events[i]));
+    }
+}
+
+## PyCUDA: a return before the try [python]
+import pycuda.driver as drv
+
+class Blur:
+    def apply(self, pixels):
+        self.context.push()  # warning: [source-context-not-popped]
+        if pixels.size == 0:
+            return None
+        try:
+            self.kernel(drv.InOut(pixels), block=(64, 1, 1))
+            return pixels
+        finally:
+            self.context.pop()
+
+## Python: an exception in between [python driver]
+def clear(context, memory, size):
+    check(driver.cuCtxPushCurrent(context))  # warning: [source-context-not-popped]
+    if size == 0:
+        raise ValueError("nothing to clear")
+    check(driver.cuMemsetD8(memory, 0, size))
+    check(driver.cuCtxPopCurrent())
+
+## C#: a return in between [c# method]
+int Fill(IntPtr context, ulong memory, int count)
+{
+    Check(cuCtxPushCurrent_v2(context));  // warning: [source-context-not-popped]
+    if (count == 0) return 0;
+    Check(cuMemsetD8_v2(memory, 0, (ulong)count));
+    Check(cuCtxPopCurrent_v2(out _));
+    return count;
+}
+
+## ManagedCuda: a return in between [c#]
+using ManagedCuda;
+
+class Blur
+{
+    readonly CudaContext context = new CudaContext(0);
+
+    bool Apply(byte[] pixels)
+    {
+        context.PushContext();  // warning: [source-context-not-popped]
+        if (pixels.Length == 0)
+            return false;
+        Launch(pixels);
+        context.PopContext();
+        return true;
     }
 }
 """

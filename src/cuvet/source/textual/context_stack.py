@@ -9,11 +9,11 @@ from cuvet.source.syntax.parsing import Node, enclosing
 from cuvet.source.textual.following import statement_of
 from cuvet.source.textual.written import Body, Written
 
-_PUSHES = frozenset({"cuCtxPushCurrent", "cuCtxPushCurrent_v2"})
-_POPS = frozenset({"cuCtxPopCurrent", "cuCtxPopCurrent_v2"})
-_ENDS = frozenset({"cuCtxDestroy", "cuCtxDestroy_v2"})
+PUSHES = frozenset({"cuCtxPushCurrent", "cuCtxPushCurrent_v2"})
+POPS = frozenset({"cuCtxPopCurrent", "cuCtxPopCurrent_v2"})
+ENDS = frozenset({"cuCtxDestroy", "cuCtxDestroy_v2"})
 """They pop the context if it is the current one."""
-_MAY_POP = re.compile(
+MAY_POP = re.compile(
     rb"(?i:guard|scope|defer|restore|unique_ptr|cleanup|finally)|(?i:(?:ctx|context)\w*pop|(?:pop|leave|exit|unset)\w*(?:ctx|context))|\b[Pp]op[A-Z]"
 )
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
@@ -22,8 +22,8 @@ _NESTED = frozenset({"lambda_expression", "function_definition"})
 
 def left_pushed(body: Body) -> Iterator[Finding]:
     """The first of each function."""
-    pushes = [call for call in body.calls if call.name in _PUSHES]
-    pops = [call for call in body.calls if call.name in _POPS | _ENDS]
+    pushes = [call for call in body.calls if call.name in PUSHES]
+    pops = [call for call in body.calls if call.name in POPS | ENDS]
     for push in pushes:
         pop = next((each for each in pops if each.start > push.end and _block(each) == _block(push)), None)
         left = _return_between(push, pop, pops, body) if pop is not None else None
@@ -101,4 +101,4 @@ def _is_of_failure(push: Written, left: Node) -> bool:
 def _may_pop(end: int, push: Written, body: Body) -> bool:
     """Whether what is called, or declared, between the push and there may pop the context in a way that is not seen."""
     start = body.body.start_byte
-    return _MAY_POP.search(body.code, push.end - start, end - start) is not None
+    return MAY_POP.search(body.code, push.end - start, end - start) is not None
