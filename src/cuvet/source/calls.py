@@ -200,6 +200,18 @@ def copied_by_kind(name: str) -> tuple[int, int, int] | None:
     return (written[0], read[0], index["kind"]) if len(written) == len(read) == 1 else None
 
 
+_FUNCTION_TYPES = frozenset({"CUhostFn", "CUstreamCallback", "cudaHostFn_t", "cudaStreamCallback_t"})
+"""Functions of the program that CUDA calls later, on the host."""
+
+
+@cache
+def called_back(name: str) -> int | None:
+    """The argument that is a function which CUDA calls later; None if no entry point of that name takes one."""
+    found = meaning(name)
+    parameters = found.entry_point.parameters if found is not None else ()
+    return next((at for at, each in enumerate(parameters) if each.type in _FUNCTION_TYPES), None)
+
+
 def meaning_of(name: str) -> Meaning:
     """Of an entry point that is known to be one."""
     found = meaning(name)

@@ -16,7 +16,7 @@ from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed, readable
-from cuvet.source.textual import csharp_blocks, names, near_names
+from cuvet.source.textual import csharp_blocks, csharp_kept, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
@@ -26,6 +26,7 @@ from cuvet.source.textual.python_contexts import context_findings, makes_context
 from cuvet.source.textual.python_core import closed_findings, closes_streams
 from cuvet.source.textual.python_devices import device_findings, streams_of_devices
 from cuvet.source.textual.python_directions import copies_from_numpy, direction_findings
+from cuvet.source.textual.python_kept import keeps_addresses, kept_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
@@ -45,6 +46,7 @@ _LIBRARIES = (
     (streams_of_devices, device_findings),
     (closes_streams, closed_findings),
     (makes_contexts, context_findings),
+    (keeps_addresses, kept_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 
@@ -68,6 +70,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             findings += _of_libraries(tree.root_node, source)
         else:
             findings += csharp_blocks.block_findings(tree.root_node, source)
+            findings += csharp_kept.collected_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

@@ -23,6 +23,7 @@ from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.python_blocks import launches_kernels
 from cuvet.source.textual.python_core import closes_streams
 from cuvet.source.textual.python_devices import streams_of_devices
+from cuvet.source.textual.python_kept import keeps_addresses
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 from cuvet.source.textual.torch_processes import forks_with_torch
@@ -55,6 +56,7 @@ _OF_LIBRARIES = (
     forks_with_torch,
     streams_of_devices,
     closes_streams,
+    keeps_addresses,
 )
 MODULE = "<module>"
 

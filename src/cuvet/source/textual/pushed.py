@@ -11,14 +11,12 @@ from cuvet.source.textual.context_stack import ENDS, MAY_POP, POPS, PUSHES
 
 _PUSH = re.compile(rb"\.(?:push|PushContext)[ \t]*\([ \t]*\)|\bcuCtxPushCurrent(?:_v2)?[ \t]*\(")
 _CALLS = ("call", "invocation_expression")
-_FUNCTIONS = (
-    "function_definition",
-    "lambda",
-    "method_declaration",
-    "constructor_declaration",
-    "destructor_declaration",
+_FUNCTIONS = tuple(
+    """
+    function_definition lambda method_declaration constructor_declaration destructor_declaration local_function_statement lambda_expression
+    anonymous_method_expression accessor_declaration
+    """.split()
 )
-_FUNCTIONS += ("local_function_statement", "lambda_expression", "anonymous_method_expression", "accessor_declaration")
 _SCOPES = (*_FUNCTIONS, "class_definition", "class_declaration", "module", "compilation_unit")
 _LEAVES = frozenset({"return_statement", "raise_statement", "throw_statement"})
 _BLOCKS = frozenset({"block", "module"})
