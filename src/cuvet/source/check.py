@@ -28,6 +28,7 @@ from cuvet.source.textual.python_devices import device_findings, streams_of_devi
 from cuvet.source.textual.python_directions import copies_from_numpy, direction_findings
 from cuvet.source.textual.python_kept import keeps_addresses, kept_findings
 from cuvet.source.textual.resets import resets
+from cuvet.source.textual.result_sizes import asks_for_results, result_findings
 from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
 from cuvet.source.textual.timing import times_events, timing_findings
@@ -71,6 +72,8 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         else:
             findings += csharp_blocks.block_findings(tree.root_node, source)
             findings += csharp_kept.collected_findings(tree.root_node, source)
+    if asks_for_results(text):
+        findings += result_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

@@ -9,7 +9,8 @@ _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 
 class MemoryAccessPastEnd(CallRule):
     """
-    checks: A copy or set touches bytes past the end of the allocation in which it starts. For copies of rows, the last row counts.
+    checks: A copy or set touches bytes past the end of the allocation in which it starts. For copies of rows, the last row counts. In
+      source code: a result of NVRTC or nvJitLink is written to a buffer of the size of another result.
     why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even if another allocation follows.
     instead: Sizes are in bytes, except the counts of ``cuMemsetD16`` and ``cuMemsetD32``. Multiply the number of elements by their size
       once. Use the pitch that the allocation returned, not the width of a row.
@@ -27,6 +28,8 @@ class MemoryAccessPastEnd(CallRule):
     measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly
       (memcpy_past_end, memset_past_end, memcpy_past_end_into_neighbour, memcpy_past_end_2mb,
       memcpy_past_end_stream_ordered, memcpy2d_past_end)
+    documented: nvrtcGetCUBIN stores the cubin in the memory that it is given, and nvrtcGetCUBINSize tells the size of that (NVRTC, User
+      Guide, nvrtcGetCUBIN)
     documented: the start is srcDevice+srcY*srcPitch+srcXInBytes (CUDA Driver API, Memory Management, cuMemcpy2D)
     """
     VALID = """
@@ -47,6 +50,35 @@ note: the last row ends after its width, not after the pitch
 memory = cu.cuMemAlloc(9 * 512 + 100)
 cu.cuMemsetD2D8(memory, 512, 0, 100, 10)
 cu.cuMemFree(memory)
+
+## C++: the size of the result itself [cuda]
+std::string compile(nvrtcProgram program) {
+    size_t size, length;
+    nvrtcGetProgramLogSize(program, &length);
+    std::string log(length, 0);
+    nvrtcGetProgramLog(program, &log[0]);
+    nvrtcGetPTXSize(program, &size);
+    std::string ptx(size, 0);
+    nvrtcGetPTX(program, &ptx[0]);
+    return ptx;
+}
+
+## C++: the caller knows the size [cuda]
+size_t compile(nvrtcProgram program, char *cubin) {
+    size_t size;
+    nvrtcGetPTXSize(program, &size);
+    nvrtcGetCUBIN(program, cubin);
+    return size;
+}
+
+## Python: the size of the result itself [python]
+from cuda.bindings import nvrtc
+
+def compile(program):
+    error, size = nvrtc.nvrtcGetCUBINSize(program)
+    cubin = bytearray(size)
+    error, = nvrtc.nvrtcGetCUBIN(program, cubin)
+    return bytes(cubin)
 """
     INVALID = """
 ## copy of elements taken for bytes
@@ -79,6 +111,37 @@ small = cu.cuMemAlloc(64)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemcpyDtoDAsync(small, memory, 4096, b)  # error: [memory-access-past-end]
 cu.cuCtxSynchronize()
+
+## C++: the size of another result [cuda]
+std::string compile(nvrtcProgram program) {
+    size_t size;
+    nvrtcGetPTXSize(program, &size);
+    std::string cubin(size, 0);
+    nvrtcGetCUBIN(program, &cubin[0]);  // warning: [memory-access-past-end]
+    return cubin;
+}
+
+## Python: the size of another result [python]
+from cuda.bindings import nvrtc
+
+def compile(program):
+    error, length = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b" " * length
+    error, = nvrtc.nvrtcGetProgramLog(program, log)
+    error, size = nvrtc.nvrtcGetCUBINSize(program)
+    ptx = b" " * size
+    error, = nvrtc.nvrtcGetPTX(program, ptx)  # warning: [memory-access-past-end]
+    return ptx
+
+## C#: the size of another result [c# method]
+byte[] Compile(IntPtr program)
+{
+    Check(cuMemGetInfo_v2(out _, out _));
+    Check(nvrtcGetPTXSize(program, out UIntPtr size));
+    var cubin = new byte[(int)size];
+    Check(nvrtcGetCUBIN(program, cubin));  // warning: [memory-access-past-end]
+    return cubin;
+}
 """
 
     @classmethod
