@@ -43,6 +43,29 @@ float *upload(const float *host, int n, int first) {
     CHECK(cudaMemcpy(values, host, first * sizeof(float), cudaMemcpyHostToDevice));
     return values;
 }
+
+## C#: bytes, and an array of bytes [c# method]
+unsafe void Upload(IntPtr values, float[] host, byte[] mask)
+{
+    fixed (float* first = host)
+        Check(cudaMemcpy(values, (IntPtr)first, (nuint)(host.Length * sizeof(float)), 1));
+    fixed (byte* first = mask)
+        Check(cudaMemcpy(values, (IntPtr)first, (nuint)mask.Length, 1));
+}
+
+## C#: as long as another array [c# method]
+unsafe void Upload(IntPtr values, float[] host, int[] counts)
+{
+    fixed (float* first = host)
+        Check(cudaMemcpy(values, (IntPtr)first, (nuint)counts.Length, 1));
+}
+
+## Python: bytes, and an array of bytes [python cudart]
+def upload(values, count):
+    host = np.ones(count, dtype=np.float32)
+    error, = cudart.cudaMemcpy(values, host.ctypes.data, host.nbytes, H2D)
+    mask = np.ones(count, dtype=np.uint8)
+    error, = cudart.cudaMemcpy(values, mask.ctypes.data, mask.size, H2D)
 """
     INVALID = """
 ## allocated too small [cuda]
@@ -60,4 +83,16 @@ float *upload(const float *host, int n) {
     CHECK(cudaMemcpy(values, host, n, cudaMemcpyHostToDevice));  // warning: [source-size-in-elements]
     return values;
 }
+
+## C#: the length of the array [c# method]
+unsafe void Upload(IntPtr values, float[] host)
+{
+    fixed (float* first = host)
+        Check(cudaMemcpy(values, (IntPtr)first, (nuint)host.Length, 1));  // warning: [source-size-in-elements]
+}
+
+## Python: the size of the array [python cudart]
+def upload(values, count):
+    host = np.ones(count, dtype=np.float32)
+    error, = cudart.cudaMemcpy(values, host.ctypes.data, host.size, H2D)  # warning: [source-size-in-elements]
 """

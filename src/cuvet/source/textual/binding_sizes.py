@@ -10,6 +10,7 @@ from cuvet.source.calls import sized
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Address, Assign, Function, Invoke, lvalue_of
 from cuvet.source.sites import finding
+from cuvet.source.textual.csharp_directions import array_at, type_of
 from cuvet.source.textual.sizes import is_times_sizeof
 
 _CAST = re.compile(r"\((?:int|uint|long|ulong|nint|nuint|IntPtr|UIntPtr|SizeT)\)|new(?:IntPtr|UIntPtr|SizeT)(?=\()")
@@ -22,6 +23,12 @@ _MAY_BE_BYTES = re.compile(
     rb"(?i)int8|byte(?!ref|s\b)|bytearray|bytes\(|bool|char|frombuffer|image|fromarray|[\"'](?:[|<>=]?[iuS]1|B|b)[\"']"
 )
 """What may make an array of bytes in the function."""
+_LENGTH = re.compile(r"(\w+)\.(?:Long)?Length")
+_LARGER_TYPES = frozenset("float double int uint long ulong short ushort char decimal Half nint nuint IntPtr".split())
+_BYTE_TYPES = frozenset("byte sbyte bool Byte SByte Boolean".split())
+_MAKES_LARGER = re.compile(
+    rb"^\s*(?:np|numpy)\.\w+\(.*(?:float|int|complex)(?:16|32|64|128)\b|.*\.astype\(\s*(?:np|numpy)\.(?:float|int|complex)(?:16|32|64|128)\s*\)\s*$"
+)
 _LARGER = re.compile(r"<(?:float|double|int|uint|long|ulong|short|ushort)[1-4]?>$")
 
 
@@ -54,6 +61,53 @@ def in_elements(function: Function, reporter: Reporter) -> Iterator[Finding]:
             if found:
                 yield found[0]
                 return
+
+
+def of_arrays(function: Function, reporter: Reporter) -> Iterator[Finding]:
+    """Copies from or to an array whose size is its number of elements, if these are larger than a byte."""
+    for call in function.calls:
+        where = sized(call.name) if not call.launch else None
+        if where is None or where.made or max(*where.memory, where.size) >= len(call.spans):
+            continue
+        if not reporter.source.slice(call.start, call.end).partition("(")[0].endswith(call.name):
+            continue  # a method of ManagedCuda, which may count elements
+        size = _plain(reporter.source.slice(*call.spans[where.size]))
+        array = _counted(size, function, reporter)
+        for side in where.memory if array else ():
+            if _passed(call.spans[side], function, reporter) == array:
+                message = f"{call.name} is given the size `{size}`, the number of elements of `{array}`, which are larger than a byte"
+                yield finding(SourceSizeInElements, message, reporter.site(call, *call.spans[where.size]))
+                return
+
+
+def _counted(size: str, function: Function, reporter: Reporter) -> str:
+    """The array whose elements the size counts, if they are larger than a byte; ``""`` if that is not sure."""
+    text, of_csharp = reporter.source.text, reporter.source.language == "c#"
+    match = (_LENGTH if of_csharp else _ELEMENTS).fullmatch(size)
+    name = next(filter(None, match.groups()), "") if match is not None else ""
+    if not name.isidentifier():
+        return ""
+    if of_csharp:
+        kind = type_of(name, function).rstrip("?")
+        return name if kind.endswith("[]") and _is_larger_type(kind.removesuffix("[]"), text) else ""
+    set_here = rb"(?<![\w.])%s[ \t]*(?::[^=\n]{1,80})?=(?!=)([^\n]*)" % name.encode()
+    made = re.findall(set_here, text[function.start : function.end])
+    return name if len(made) == 1 and _MAKES_LARGER.search(made[0]) else ""
+
+
+def _is_larger_type(kind: str, text: bytes) -> bool:
+    """Whether it is a type of C# that is larger than a byte, or one of the program's whose size the file asks for."""
+    name = re.escape(kind.encode())
+    asked = rb"\b(?:sizeof\(%s\)|SizeOf<%s>|SizeOf\(typeof\(%s\)\))" % (name, name, name)
+    return kind in _LARGER_TYPES or (kind not in _BYTE_TYPES and re.search(asked, text) is not None)
+
+
+def _passed(span: tuple[int, int], function: Function, reporter: Reporter) -> str:
+    """The array that is passed there."""
+    given = reporter.source.slice(*span)
+    if reporter.source.language == "c#":
+        return array_at(given, span[0], function, reporter.source.text)
+    return given.strip().removesuffix(".ctypes.data").removesuffix(".ctypes").strip()
 
 
 def _is_larger(function: Function, lvalue: str) -> bool:

@@ -15,7 +15,7 @@ from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
 from cuvet.source.textual import csharp_awaiting, csharp_directions
-from cuvet.source.textual.binding_sizes import in_elements
+from cuvet.source.textual.binding_sizes import in_elements, of_arrays
 from cuvet.source.textual.processes import forked
 from cuvet.source.textual.spellings import nearest, nearest_type
 from cuvet.source.textual.statuses import returns_status
@@ -31,6 +31,7 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
         reporter = Reporter(function, source)
         yield from _dropped(function, reporter)
         yield from in_elements(function, reporter)
+        yield from of_arrays(function, reporter)
         if source.language == "c#":
             yield from csharp_directions.against_kind(function, reporter)
             yield from csharp_awaiting.used_too_early(function, reporter)

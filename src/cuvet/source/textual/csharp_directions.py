@@ -25,14 +25,14 @@ def against_kind(function: Function, reporter: Reporter) -> Iterator[Finding]:
         kind = reporter.source.slice(*call.spans[places[2]]).rpartition(".")[2].strip()
         for side in ON_DEVICE.get(kind.removeprefix("cudaMemcpy"), ()):
             span = call.spans[places[side]]
-            array = _array(reporter.source.slice(*span), span[0], function, reporter.source.text)
+            array = array_at(reporter.source.slice(*span), span[0], function, reporter.source.text)
             if array:
                 message = f"the {SIDES[side]} of a copy with {kind} is the array `{array}`, which is memory of the host"
                 yield finding(SourceCopyDirection, message, reporter.site(call, *call.spans[places[2]]))
                 break
 
 
-def _array(given: str, at: int, function: Function, text: bytes) -> str:
+def array_at(given: str, at: int, function: Function, text: bytes) -> str:
     """The array whose elements are passed there; empty if that is not sure."""
     name = _CAST.sub("", given.strip())
     if not _NAME.fullmatch(name):
@@ -46,7 +46,11 @@ def _array(given: str, at: int, function: Function, text: bytes) -> str:
     return array if _is_array(array, function) else ""
 
 
-def _is_array(name: str, function: Function) -> bool:
+def type_of(name: str, function: Function) -> str:
+    """The type of the variable or parameter; ``""`` if it is not known."""
     kinds = [each.type for each in function.parameters if each.name == name]
-    kind = function.locals.get(name, kinds[0] if kinds else "")
-    return kind.rstrip("?").endswith("]")
+    return function.locals.get(name, kinds[0] if kinds else "")
+
+
+def _is_array(name: str, function: Function) -> bool:
+    return type_of(name, function).rstrip("?").endswith("]")
