@@ -22,6 +22,7 @@ from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.pushed import pushed_findings, pushes_contexts
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
+from cuvet.source.textual.python_callbacks import callback_findings, calls_back
 from cuvet.source.textual.python_contexts import context_findings, makes_contexts
 from cuvet.source.textual.python_core import closed_findings, closes_streams
 from cuvet.source.textual.python_devices import device_findings, streams_of_devices
@@ -48,6 +49,7 @@ _LIBRARIES = (
     (closes_streams, closed_findings),
     (makes_contexts, context_findings),
     (keeps_addresses, kept_findings),
+    (calls_back, callback_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 

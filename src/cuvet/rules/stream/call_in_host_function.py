@@ -14,7 +14,8 @@ class StreamCallInHostFunction(CallRule):
     why: CUDA forbids its functions in what the driver runs for a stream. The driver may return CUDA_ERROR_NOT_PERMITTED, but need not. Such
       a function must not wait for unordered work either.
     instead: Let the function wake a thread that calls CUDA. `cudaFreeAsync` on the stream frees memory without a host function.
-    limits: Silent about calls that the driver accepts, and about some that only query, such as for the current device.
+    limits: Silent about calls that the driver accepts, and about some that only query, such as for the current device. In Python source, of
+      functions that a stream of Numba or CuPy is given.
     """
 
     code = "CV208"
@@ -58,6 +59,33 @@ cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
+
+## Numba: the copy is enqueued before the callback [python]
+import queue
+from numba import cuda
+
+class Grabber:
+    def __init__(self):
+        self.stream = cuda.stream()
+        self.ready = queue.Queue()
+
+    def start(self, image, pixels):
+        image.copy_to_host(pixels, stream=self.stream)
+        self.stream.add_callback(self._done, pixels)
+
+    def _done(self, stream, status, pixels):
+        self.ready.put((status, pixels))
+
+## another library's callback [python]
+from numba import cuda
+from tornado.ioloop import IOLoop
+
+def show(image):
+    print(image.copy_to_host())
+
+def start(image):
+    loop = IOLoop.current()
+    loop.add_callback(show, image)
 """
     INVALID = """
 ## allocated in a host function
@@ -83,6 +111,32 @@ handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 cu.cuStreamAddCallback(stream, ctypes.cast(handler, ctypes.c_void_p).value, None, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
+
+## Numba: a copy in the callback [python]
+import queue
+from numba import cuda
+
+class Grabber:
+    def __init__(self):
+        self.stream = cuda.stream()
+        self.ready = queue.Queue()
+
+    def start(self, image):
+        self.stream.add_callback(self._done, image)
+
+    def _done(self, stream, status, image):
+        self.ready.put(image.copy_to_host())  # warning: [stream-call-in-host-function]
+
+## CuPy: memory in the callback [python]
+import cupy as cp
+
+stream = cp.cuda.Stream()
+
+def finish(results):
+    results.append(cp.asnumpy(results.pop()))  # warning: [stream-call-in-host-function]
+
+def start(results):
+    stream.launch_host_func(finish, results)
 """
 
     @classmethod

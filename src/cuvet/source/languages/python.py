@@ -21,6 +21,7 @@ from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, f
 from cuvet.source.textual.arrays import copies_arrays
 from cuvet.source.textual.graphs import captures_graphs
 from cuvet.source.textual.python_blocks import launches_kernels
+from cuvet.source.textual.python_callbacks import calls_back
 from cuvet.source.textual.python_core import closes_streams
 from cuvet.source.textual.python_devices import streams_of_devices
 from cuvet.source.textual.python_kept import keeps_addresses
@@ -57,6 +58,7 @@ _OF_LIBRARIES = (
     streams_of_devices,
     closes_streams,
     keeps_addresses,
+    calls_back,
 )
 MODULE = "<module>"
 

@@ -117,13 +117,21 @@ def value_in(scope: Node, name: str, root: Node) -> Node | None:
     found, number = [], 0
     for node in uses_in(scope, name.rpartition(".")[2], root):
         setting = _setting(node)
-        if setting is None:
+        if setting is None or ("." in name and _is_local(node)):
             continue
         number += 1
         left, right = setting.child_by_field_name("left"), setting.child_by_field_name("right")
         if setting.type == "assignment" and left is not None and right is not None and text_of(left) == name:
             found.append(right)
     return found[0] if number == 1 and found else None
+
+
+def _is_local(node: Node) -> bool:
+    """Whether the name is that of a variable or parameter of a function, and not of a member."""
+    around = node.parent
+    if around is not None and around.type == "attribute" and around.child_by_field_name("attribute") == node:
+        return False
+    return enclosing(around, "function_definition", "lambda") is not None
 
 
 def uses_in(scope: Node, word: str, root: Node) -> list[Node]:
