@@ -19,6 +19,7 @@ from cuvet.source.syntax.parsing import Node, Source, parsed, readable
 from cuvet.source.textual import csharp_blocks, csharp_kept, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
+from cuvet.source.textual.graph_inputs import input_findings, replays_graphs
 from cuvet.source.textual.graphs import captures_graphs, graph_findings
 from cuvet.source.textual.pushed import pushed_findings, pushes_contexts
 from cuvet.source.textual.python_blocks import block_findings, launches_kernels
@@ -50,6 +51,7 @@ _LIBRARIES = (
     (makes_contexts, context_findings),
     (keeps_addresses, kept_findings),
     (calls_back, callback_findings),
+    (replays_graphs, input_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 
