@@ -16,7 +16,7 @@ from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed, readable
-from cuvet.source.textual import csharp_blocks, csharp_kept, names, near_names
+from cuvet.source.textual import csharp_blocks, csharp_kept, csharp_order, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graph_inputs import input_findings, replays_graphs
@@ -29,6 +29,7 @@ from cuvet.source.textual.python_core import closed_findings, closes_streams
 from cuvet.source.textual.python_devices import device_findings, streams_of_devices
 from cuvet.source.textual.python_directions import copies_from_numpy, direction_findings
 from cuvet.source.textual.python_kept import keeps_addresses, kept_findings
+from cuvet.source.textual.ranks import rank_findings, sets_devices_by_rank
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.result_sizes import asks_for_results, result_findings
 from cuvet.source.textual.rules import textual_findings
@@ -52,6 +53,7 @@ _LIBRARIES = (
     (keeps_addresses, kept_findings),
     (calls_back, callback_findings),
     (replays_graphs, input_findings),
+    (sets_devices_by_rank, rank_findings),
 )
 """Whether a Python file has to do with it, and what is found then."""
 
@@ -76,6 +78,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         else:
             findings += csharp_blocks.block_findings(tree.root_node, source)
             findings += csharp_kept.collected_findings(tree.root_node, source)
+            findings += csharp_order.order_findings(tree.root_node, source)
     if asks_for_results(text):
         findings += result_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)

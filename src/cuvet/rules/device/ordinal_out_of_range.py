@@ -36,7 +36,8 @@ _DEVICE = 1
 
 class DeviceOrdinalOutOfRange(CallRule):
     """
-    checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
+    checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices. In Python
+      source, the device of PyTorch is set to the rank among all processes, in a file that knows of the rank on the own machine.
     why: A process numbers from 0 the devices that CUDA_VISIBLE_DEVICES lets it see. With CUDA_VISIBLE_DEVICES=3, device 3 is number 0.
     instead: Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are, and take ranks modulo that.
     limits: The number of devices is known from the calls of this process.
@@ -52,6 +53,8 @@ class DeviceOrdinalOutOfRange(CallRule):
       -1, 8 and 77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise
       where the advice is about a place: CUDA_ERROR_INVALID_VALUE
     documented: ordinals go from 0 to cuDeviceGetCount() - 1 (CUDA Driver API, Device Management, cuDeviceGet)
+    documented: RANK is the global rank of a worker, LOCAL_RANK the one on its machine (PyTorch documentation, torchrun, Environment
+      Variables)
     documented: no such device, or it cannot do that (CUDA Driver API, Data types used by CUDA driver, CUresult)
     documented: only those in CUDA_VISIBLE_DEVICES are visible (CUDA Programming Guide, CUDA Environment Variables)
     """
@@ -63,6 +66,35 @@ cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
 ## the last device
 last = cu.cuDeviceGetCount() - 1
 cu.cuDevicePrimaryCtxGetState(cu.cuDeviceGet(last))
+
+## PyTorch: the rank on the machine [python]
+import os
+import torch
+
+def start():
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local_rank)
+    return rank
+
+## PyTorch: the rank among all, modulo the number of devices [python]
+import os
+import torch
+import torch.distributed as dist
+
+def start():
+    if "LOCAL_RANK" not in os.environ:
+        torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
+
+## PyTorch: set by what is known [python]
+import os
+import torch
+
+def start():
+    rank = int(os.environ["RANK"])
+    if "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    else:
+        torch.cuda.set_device(rank)
 """
     INVALID = """
 ## a rank that is not taken modulo the number of devices
@@ -71,6 +103,28 @@ cu.cuDeviceGet(rank)  # error: [device-ordinal-out-of-range]
 
 ## -1 for no device
 cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
+
+## PyTorch: the rank among all processes [python]
+import os
+import torch
+
+class Worker:
+    def __init__(self):
+        self.number = int(os.environ["RANK"])
+        self.shown = os.environ.get("LOCAL_RANK", "0") == "0"
+
+    def start(self):
+        torch.cuda.set_device(self.number)  # warning: [device-ordinal-out-of-range]
+
+## PyTorch: the rank of the group of all [python]
+import os
+import torch
+import torch.distributed as dist
+
+def start():
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank())  # warning: [device-ordinal-out-of-range]
+    return int(os.environ["LOCAL_RANK"]) == 0
 """
 
     @classmethod

@@ -4,6 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceDestroyAfterContext(SourceRule):
     """
     checks: A function destroys a context and then events, streams, modules or memory from before, without making another context current.
+      Or it disposes of a context of ManagedCuda, and then of objects of ManagedCuda, in a file that has one context.
     why: Destroying a context destroys everything in it. The documentation calls further use of these objects undefined.
     instead: Destroy the objects first, the context last.
     limits: Only driver functions that end something, with no other call in between. The rule does not see where the objects were created:
@@ -50,6 +51,41 @@ void release(CUdevice device) {
     CHECK(cuCtxDestroy(own));
     CHECK(cuEventDestroy(started));
 }
+
+## ManagedCuda: the context last [c#]
+using System;
+using ManagedCuda;
+
+class Blur : IDisposable
+{
+    readonly CudaContext context = new CudaContext(0);
+    readonly CudaDeviceVariable<float> values;
+
+    public Blur(int count) { values = new CudaDeviceVariable<float>(count); }
+    public void Dispose()
+    {
+        values.Dispose();
+        context.Dispose();
+    }
+}
+
+## ManagedCuda: of two contexts [c#]
+using System;
+using ManagedCuda;
+
+class Pair : IDisposable
+{
+    readonly CudaContext first = new CudaContext(0);
+    readonly CudaContext second = new CudaContext(1);
+    CudaDeviceVariable<float> values = new CudaDeviceVariable<float>(64);
+
+    public void Dispose()
+    {
+        first.Dispose();
+        values.Dispose();
+        second.Dispose();
+    }
+}
 """
     INVALID = """
 ## the context first [cuda]
@@ -66,5 +102,24 @@ void release() {
         started = 0;
     }
     CHECK(cuModuleUnload(module));  // warning: [source-destroy-after-context]
+}
+
+## ManagedCuda: the context first [c#]
+using System;
+using ManagedCuda;
+
+class Blur : IDisposable
+{
+    readonly CudaContext context = new CudaContext(0);
+    readonly CudaDeviceVariable<float> values;
+    readonly CudaStream stream = new CudaStream();
+
+    public Blur(int count) { values = new CudaDeviceVariable<float>(count); }
+    public void Dispose()
+    {
+        context.Dispose();
+        values?.Dispose();  // warning: [source-destroy-after-context]
+        stream.Dispose();
+    }
 }
 """

@@ -25,6 +25,7 @@ from cuvet.source.textual.python_callbacks import calls_back
 from cuvet.source.textual.python_core import closes_streams
 from cuvet.source.textual.python_devices import streams_of_devices
 from cuvet.source.textual.python_kept import keeps_addresses
+from cuvet.source.textual.ranks import sets_devices_by_rank
 from cuvet.source.textual.tensors import copies_tensors
 from cuvet.source.textual.timing import times_events
 from cuvet.source.textual.torch_processes import forks_with_torch
@@ -59,6 +60,7 @@ _OF_LIBRARIES = (
     closes_streams,
     keeps_addresses,
     calls_back,
+    sets_devices_by_rank,
 )
 MODULE = "<module>"
 
