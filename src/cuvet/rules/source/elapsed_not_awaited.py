@@ -3,12 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceElapsedNotAwaited(SourceRule):
     """
-    checks: A function records an event and asks for the elapsed time up to it, and waits for nothing between the two.
+    checks: A function records an event and asks for the elapsed time up to it, and waits for nothing between the two. Or a file of C# or
+      Python records events and asks for times, and nothing in it waits.
     why: While the GPU has not reached the event, the call returns cudaErrorNotReady and sets no time.
     instead: Call ``cudaEventSynchronize(end)``, in Python ``end.synchronize()``, before the time is asked for.
     limits: Only in one block of a function. Silent if anything between the two may wait (a loop, a function of which nothing is known, a
         copy, an allocation, a release, a check that waits), and if the status of the call decides what follows. A note where the GPU has
-        nothing to do before the event.
+        nothing to do before the event, and of whole files, whose callers may wait.
     """
 
     code = "CV884"
@@ -69,6 +70,40 @@ def measure(model, values):
     end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end)
+
+## C#: another method waits [c#]
+using System;
+using System.Runtime.InteropServices;
+
+class Timer
+{
+    [DllImport("cudart64_12")] static extern int cudaEventRecord(IntPtr e, IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventSynchronize(IntPtr e);
+    [DllImport("cudart64_12")] static extern int cudaEventElapsedTime(out float ms, IntPtr from, IntPtr to);
+    IntPtr from, to;
+
+    public void Stop(IntPtr stream) => Check(cudaEventRecord(to, stream));
+    public void Finish() => Check(cudaEventSynchronize(to));
+    public float Read()
+    {
+        Check(cudaEventElapsedTime(out float ms, from, to));
+        return ms;
+    }
+}
+
+## C#: the events are recorded elsewhere [c#]
+using System;
+using System.Runtime.InteropServices;
+
+class Reader
+{
+    [DllImport("cudart64_12")] static extern int cudaEventElapsedTime(out float ms, IntPtr from, IntPtr to);
+    public static float Read(IntPtr from, IntPtr to)
+    {
+        Check(cudaEventElapsedTime(out float ms, from, to));
+        return ms;
+    }
+}
 """
     INVALID = """
 ## not awaited [cuda]
@@ -109,4 +144,23 @@ def measure(model, values):
     model(values)
     end.record()
     print(start.elapsed_time(end))  # warning: [source-elapsed-not-awaited]
+
+## C#: nothing in the file waits [c#]
+using System;
+using System.Runtime.InteropServices;
+
+class Timer
+{
+    [DllImport("cudart64_12")] static extern int cudaEventRecord(IntPtr e, IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventSynchronize(IntPtr e);
+    [DllImport("cudart64_12")] static extern int cudaEventElapsedTime(out float ms, IntPtr from, IntPtr to);
+    IntPtr from, to;
+
+    public void Stop(IntPtr stream) => Check(cudaEventRecord(to, stream));
+    public float Read()
+    {
+        Check(cudaEventElapsedTime(out float ms, from, to));  // note: [source-elapsed-not-awaited]
+        return ms;
+    }
+}
 """

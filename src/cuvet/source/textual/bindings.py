@@ -15,6 +15,7 @@ from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
 from cuvet.source.textual import csharp_awaiting, csharp_directions
+from cuvet.source.textual.binding_elapsed import never_awaited
 from cuvet.source.textual.binding_sizes import in_elements, of_arrays
 from cuvet.source.textual.processes import forked
 from cuvet.source.textual.spellings import nearest, nearest_type
@@ -35,6 +36,8 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
         if source.language == "c#":
             yield from csharp_directions.against_kind(function, reporter)
             yield from csharp_awaiting.used_too_early(function, reporter)
+    if b"ElapsedTime" in source.text:
+        yield from never_awaited(lowered, source)
     definitions = [each for each in found.functions if isinstance(each, PythonDefinition)]
     if definitions:
         yield from forked(definitions, source)

@@ -10,8 +10,8 @@ from cuvet.source.syntax.parsing import enclosing, text_of
 from cuvet.source.textual.following import statement_of
 from cuvet.source.textual.written import Body, Written, block_of
 
-_ASKS = frozenset({"cudaEventElapsedTime", "cuEventElapsedTime", "cuEventElapsedTime_v2"})
-_RECORDS = frozenset({"cudaEventRecord", "cuEventRecord", "cudaEventRecordWithFlags", "cuEventRecordWithFlags"})
+ASKS = frozenset({"cudaEventElapsedTime", "cuEventElapsedTime", "cuEventElapsedTime_v2"})
+RECORDS = frozenset({"cudaEventRecord", "cuEventRecord", "cudaEventRecordWithFlags", "cuEventRecordWithFlags"})
 _WAITS_FOR_ONE = frozenset({"cudaEventSynchronize", "cuEventSynchronize"})
 _CALLED = re.compile(rb"(>{1,3}|[A-Za-z_]\w*)\s*\(\s*(\w*)")
 _WAITS_FOR_NOTHING = re.compile(
@@ -29,13 +29,13 @@ _HANDLES = re.compile(rb"(?i)not_?ready|\bgoto\b|#")
 
 def not_awaited(body: Body) -> Iterator[Finding]:
     """The first such call of the function."""
-    asking = [call for call in body.calls if call.name in _ASKS and len(call.arguments) == 3 and not _is_asked(call)]
+    asking = [call for call in body.calls if call.name in ASKS and len(call.arguments) == 3 and not _is_asked(call)]
     if not asking or _HANDLES.search(body.code):
         return
     for call in asking:
         event = _event(call, 2)
         before = [each for each in body.calls if each.end <= call.start and each.arguments]
-        record = next((each for each in before[::-1] if each.name in _RECORDS and _event(each, 0) == event), None)
+        record = next((each for each in before[::-1] if each.name in RECORDS and _event(each, 0) == event), None)
         if record is not None and _comes_before(record, call) and not _may_wait(record, call, body):
             message = f"the time up to event `{event}` is asked for, and nothing has waited for it"
             path = (
