@@ -6,7 +6,8 @@ class SourceTensorNotAwaited(SourceRule):
     checks: A tensor of PyTorch is copied to the CPU with ``non_blocking=True``, by ``to`` or by ``copy_`` into pinned memory, and the
       host reads it before anything that may wait for the copy. Or a tensor in pinned memory is copied to the GPU with
       ``non_blocking=True``, and the host writes it before that. Or a tensor is made under ``with torch.cuda.stream(s)``, and an operator or
-      a function of ``torch`` behind the block, which runs on another stream, uses it before anything that may wait.
+      a function of ``torch`` behind the block, which runs on another stream, uses it before anything that may wait. Or another method uses
+      a member that the block sets, and no method of the class ever waits.
     why: The call returns before the copy is done. The host reads old values, or the copy takes what the host wrote later.
     instead: Call ``torch.cuda.synchronize()``, or record an event behind the copy and wait for it with ``event.synchronize()``.
     limits: Only in the statements of one function that follow the copy, and in the next turn of a loop over ``range``, up to the first call
@@ -247,6 +248,57 @@ def feed(device, steps):
         staging[0] = 1
         if step == steps - 1:
             values = staging.to(device, non_blocking=True)
+
+## a class whose other method waits for the stream [python]
+import torch
+
+class Feeder:
+    def __init__(self):
+        self.copies = torch.cuda.Stream()
+        self.image = None
+
+    def load(self, image):
+        with torch.cuda.stream(self.copies):
+            self.image = image.cuda(non_blocking=True)
+
+    def get(self):
+        torch.cuda.current_stream().wait_stream(self.copies)
+        self.image.record_stream(torch.cuda.current_stream())
+        return self.image
+
+## a class that gives its stream to others [python]
+import torch
+
+class Feeder:
+    def __init__(self):
+        self.copies = torch.cuda.Stream()
+        self.image = None
+
+    def load(self, image):
+        with torch.cuda.stream(self.copies):
+            self.image = image.cuda(non_blocking=True)
+
+    def stream(self):
+        return self.copies
+
+    def get(self):
+        return self.image
+
+## a class that uses the member on its stream alone [python]
+import torch
+
+class Feeder:
+    def __init__(self):
+        self.copies = torch.cuda.Stream()
+        self.image = None
+
+    def load(self, image):
+        with torch.cuda.stream(self.copies):
+            self.image = image.cuda(non_blocking=True)
+
+    def scale(self, factor):
+        with torch.cuda.stream(self.copies):
+            self.image.mul_(factor)
 """
     INVALID = """
 ## made on a stream for which nothing waits [python]
@@ -298,4 +350,37 @@ def feed(values):
     values.copy_(staging, non_blocking=True)
     staging[0] = 1  # note: [source-tensor-not-awaited]
     torch.cuda.synchronize()
+
+## no method of the class ever waits [python]
+import torch
+
+class Feeder:
+    def __init__(self):
+        self.copies = torch.cuda.Stream()
+        self.pair = None
+
+    def load(self, image, label):
+        with torch.cuda.stream(self.copies):
+            image = image.cuda(non_blocking=True)
+            self.pair = (image.float(), label)
+
+    def get(self):
+        return self.pair  # note: [source-tensor-not-awaited]
+
+## it is recorded for another stream, which does not wait [python]
+import torch
+
+class Feeder:
+    def __init__(self):
+        self.copies = torch.cuda.Stream()
+        self.image = None
+
+    def load(self, image):
+        with torch.cuda.stream(self.copies):
+            self.image = image.cuda(non_blocking=True)
+
+    def get(self):
+        image = self.image  # warning: [source-tensor-not-awaited]
+        image.record_stream(torch.cuda.current_stream())
+        return image
 """

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules.source.tensor_freed_in_use import SourceTensorFreedInUse
 from cuvet.rules.source.tensor_not_awaited import SourceTensorNotAwaited
+from cuvet.source.syntax.lexing import LEXERS
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
 from cuvet.source.textual.python_text import Place, finding_at, uses_in
 
@@ -19,6 +20,9 @@ _MAKES = re.compile(r"\.cuda\(|\.to\(|to_(?:device|cuda|gpu)\(|\btorch\.(?!cuda\
 _MAY_WAIT = re.compile(
     r"(?i)wait|sync|join|query|\.item\(|\.cpu\(|\.tolist\(|\bprint\(|record|event|handle|async|yield|await"
 )
+_MAY_WAIT_LATER = re.compile(r"(?i)wait|sync|query|\.item\(|\.cpu\(|\.tolist\(|event")
+_MEMBER = re.compile(r"self\.[A-Za-z_]\w*")
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"((?:self\.)?[A-Za-z_]\w*)(?:\[.*\])?", re.S)
 _REUSED = "`{}` is made on stream `{}`, and the allocator does not know that the current stream uses it"
 _SCOPES = ("function_definition", "lambda")
@@ -40,6 +44,8 @@ def stream_findings(root: Node, source: Source) -> Iterator[Finding]:
         made = list(_made(block))
         yield from _freed(made, block, stream, function, root, source)
         yield from _not_awaited(made, block, stream, function, root, source)
+        if made and stream.startswith("self."):
+            yield from _never_awaited(made, block, stream, function, root, source)
 
 
 def _made(block: Node) -> Iterator[tuple[str, Node]]:
@@ -105,6 +111,72 @@ def _not_awaited(
             Place(use, f"`{variable}` is used on another stream here"),
         )
         yield finding_at(SourceTensorNotAwaited, use, message, source, path, api=variable)
+
+
+def _never_awaited(
+    made: list[tuple[str, Node]], block: Node, stream: str, function: Node, root: Node, source: Source
+) -> Iterator[Finding]:
+    """The first read, in another method, of a member that the block sets, if the class makes the stream and nothing in it may wait."""
+    owner = enclosing(function, "class_definition")
+    if owner is None or not _waits_nowhere(owner, stream, source.text):
+        return
+    for member, assignment in _members_set(block, {name for name, _ in made}):
+        for each in uses_in(owner, member, root):
+            method = enclosing(each, *_SCOPES)
+            if method is None or method == function or field_text(method, "name") == "__init__":
+                continue
+            use = next(_reads(method, f"self.{member}", root), None)
+            if use is None or _is_on_stream(use):
+                return
+            message = f"`self.{member}` is given to other streams, and none of them ever waits for `{stream}`, the stream that makes it"
+            path = (
+                Place(assignment, f"`self.{member}` is made on `{stream}` here"),
+                Place(use, f"`self.{member}` is used outside of the stream here"),
+            )
+            severity: Severity = "warning" if b"record_stream" in (owner.text or b"") else "note"
+            yield finding_at(
+                SourceTensorNotAwaited, use, message, source, path, api=f"self.{member}", severity=severity
+            )
+            return
+
+
+def _is_on_stream(use: Node) -> bool:
+    """Whether some stream is made current around the use."""
+    around = enclosing(use, "with_statement")
+    while around is not None and "stream" not in text_of(around).partition(":")[0]:
+        around = enclosing(around.parent, "with_statement")
+    return around is not None
+
+
+def _members_set(block: Node, made: set[str]) -> Iterator[tuple[str, Node]]:
+    """The members that the block sets to new tensors, or to what has such tensors in it, each with the assignment."""
+    waiting = [each for each in block.named_children if each.type == "block"]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "assignment":
+            left, value = field_text(node, "left"), field_text(node, "right")
+            if _MEMBER.fullmatch(left) and (left in made or not made.isdisjoint(_WORD.findall(value))):
+                yield left.removeprefix("self."), node
+        elif node.type not in ("with_statement", *_SCOPES):
+            waiting += node.named_children[::-1]
+
+
+def _waits_nowhere(owner: Node, stream: str, text: bytes) -> bool:
+    """Whether the class makes the stream, uses it for such blocks alone, and none of its methods but the constructor may wait."""
+    name = re.escape(stream.removeprefix("self.").encode())
+    made = re.search(rb"self\.%s\s*=\s*torch\.cuda\.Stream\(" % name, owner.text or b"")
+    body = owner.child_by_field_name("body")
+    if made is None or body is None or field_text(owner, "superclasses"):
+        return False
+    known = rb"self\.%s\s*=\s*torch\.cuda\.Stream\(|\bwith[ \t]+torch\.cuda\.stream\([ \t]*self\.%s[ \t]*\)" % (
+        name,
+        name,
+    )
+    if len(re.findall(known, text)) != len(re.findall(rb"(?<!\w)%s(?!\w)" % name, text)):
+        return False
+    methods = (each.child_by_field_name("definition") or each for each in body.named_children)
+    codes = (LEXERS["python"].sub(" ", text_of(each)) for each in methods if field_text(each, "name") != "__init__")
+    return not any(_MAY_WAIT_LATER.search(code) for code in codes)
 
 
 def _reads(function: Node, variable: str, root: Node) -> Iterator[Node]:
