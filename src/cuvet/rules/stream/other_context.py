@@ -94,6 +94,27 @@ void launch(int first, int second, const char *path, void **parameters) {
     cuModuleUnload(module);
     cudaStreamDestroy(stream);
 }
+
+## CuPy: made on the device that it is used on [python]
+import cupy as cp
+
+class Lane:
+    def __init__(self, number, count):
+        with cp.cuda.Device(number):
+            self.stream = cp.cuda.Stream(non_blocking=True)
+            with self.stream:
+                self.values = cp.zeros(count)
+
+## CuPy: used on whatever device it was made on [python]
+import cupy as cp
+
+class Lane:
+    def __init__(self, number, count):
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        with self.stream:
+            self.values = cp.zeros(count)
+        with cp.cuda.Device(number):
+            self.others = cp.zeros(count)
 """
     INVALID = """
 ## stream of another device [devices=2]
@@ -136,6 +157,15 @@ def launch(path, parameters):
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [stream-other-context]
     error, = driver.cuModuleUnload(module)
     error, = runtime.cudaStreamDestroy(stream)
+
+## CuPy: made before the device is current [python]
+import cupy as cp
+
+class Lane:
+    def __init__(self, number, count):
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        with cp.cuda.Device(number), self.stream:  # note: [stream-other-context]
+            self.values = cp.zeros(count)
 """
 
     @classmethod

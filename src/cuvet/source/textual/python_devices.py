@@ -11,7 +11,7 @@ from cuvet.source.textual.python_text import Place, call_at, called, finding_at,
 
 _STREAM = re.compile(rb"\bStream\s*\(")
 _SETS_DEVICE = re.compile(rb"\bsetDevice\s*\(|\.use\s*\(")
-_WITH = re.compile(rb"\bwith[ \t]+([A-Za-z_]\w*)[ \t]*:")
+_WITH = re.compile(rb"\bwith[ \t]+(?:[^:\n]{1,200},[ \t]*)?((?:self\.)?[A-Za-z_]\w*)[ \t]*:")
 
 
 def streams_of_devices(text: bytes) -> bool:
@@ -30,31 +30,45 @@ def device_findings(root: Node, source: Source) -> Iterator[Finding]:
     for match in _WITH.finditer(source.text):
         name = match[1].decode()
         node = root.descendant_for_byte_range(match.start(1), match.end(1))
-        made = only_value(name, node, root) if node is not None and node.type == "identifier" else None
+        made = only_value(name, node, root) if node is not None and node.type in ("identifier", "attribute") else None
         if node is None or made is None or made.type != "call" or called(made, names) != "cupy.cuda.Stream":
             continue
         block = enclosing(node, "with_statement")
-        own = _device(made, names)
-        current = _device(block.parent, names) if block is not None else ""
-        if block is None or not own or not current or own == current or may_be_meant(block):
+        if block is None or may_be_meant(block):
             continue
+        current, own = _device(block, names, name), _device(made, names)
         call = call_at(root, made.end_byte - 1) or made
-        message = f"stream `{name}` of device {own} is made current while device {current} is"
-        path = (Place(call, f"`{name}` is made on device {own} here"),)
-        yield finding_at(StreamOtherContext, node, message, source, path, api=name)
+        if own.isdigit() and current.isdigit() and own != current:
+            message = f"stream `{name}` of device {own} is made current while device {current} is"
+            path = (Place(call, f"`{name}` is made on device {own} here"),)
+            yield finding_at(StreamOtherContext, node, message, source, path, api=name)
+        elif current and not current[0].isdigit() and _is_before(made, block):
+            message = (
+                f"stream `{name}`, of the device that was current before, is made current while device `{current}` is"
+            )
+            path = (Place(call, f"`{name}` is made on whatever device is current here"),)
+            yield finding_at(StreamOtherContext, node, message, source, path, severity="note", api=name)
 
 
-def _device(node: Node | None, names: Names) -> str:
-    """The number of the device that is current there by the innermost ``with`` of a device; ``""`` if it is not known."""
+def _is_before(made: Node, block: Node) -> bool:
+    """Whether the value is made in the same function, in no ``with``, and before the block."""
+    around = enclosing(made, "with_statement", "function_definition")
+    same = enclosing(block, "function_definition")
+    return around is not None and around == same and made.end_byte < block.start_byte
+
+
+def _device(node: Node | None, names: Names, stream: str = "") -> str:
+    """The device that is current there by the innermost ``with`` of a device: its number, or a variable; ``""`` if it is not known."""
     around = enclosing(node, "with_statement", "function_definition", "lambda")
     while around is not None and around.type == "with_statement":
         for item in _items(around):
             if item.type != "call" or called(item, names) != "cupy.cuda.Device":
-                if item.type == "identifier":
+                if item.type == "identifier" or text_of(item) == stream:
                     continue
                 return ""
             given = arguments_of(item)
-            return text_of(given[0]) if len(given) == 1 and given[0].type == "integer" else ""
+            known = len(given) == 1 and given[0].type in ("integer", "identifier", "attribute")
+            return text_of(given[0]) if known else ""
         around = enclosing(around.parent, "with_statement", "function_definition", "lambda")
     return ""
 
