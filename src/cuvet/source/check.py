@@ -16,7 +16,7 @@ from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Node, Source, parsed, readable
-from cuvet.source.textual import csharp_blocks, csharp_kept, csharp_order, names, near_names
+from cuvet.source.textual import csharp_blocks, csharp_handles, csharp_kept, csharp_order, names, near_names
 from cuvet.source.textual.arrays import array_findings, copies_arrays
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.graph_inputs import input_findings, replays_graphs
@@ -78,6 +78,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
         else:
             findings += csharp_blocks.block_findings(tree.root_node, source)
             findings += csharp_kept.collected_findings(tree.root_node, source)
+            findings += csharp_handles.wrong_releases(tree.root_node, source)
             findings += csharp_order.order_findings(tree.root_node, source)
     if asks_for_results(text):
         findings += result_findings(tree.root_node, source)

@@ -90,6 +90,25 @@ def upload(values, size, fill):
     fill(staging, size)
     error, = driver.cuMemcpyHtoD(values, staging, size)
     error, = driver.cuMemFreeHost(staging)
+
+## C#: a safe handle [c#]
+using System;
+using System.Runtime.InteropServices;
+
+class Staging : SafeHandle
+{
+    [DllImport("nvcuda")] static extern int cuMemHostAlloc(out IntPtr memory, nuint bytes, uint flags);
+    [DllImport("nvcuda")] static extern int cuMemFreeHost(IntPtr memory);
+    [DllImport("nvcuda")] static extern int cuMemFree_v2(IntPtr memory);
+
+    public Staging(nuint bytes) : base(IntPtr.Zero, true)
+    {
+        Check(cuMemHostAlloc(out IntPtr memory, bytes, 0));
+        SetHandle(memory);
+    }
+    public override bool IsInvalid => handle == IntPtr.Zero;
+    protected override bool ReleaseHandle() => cuMemFreeHost(handle) == 0;
+}
 """
     INVALID = """
 ## pinned memory by cuMemFree
@@ -167,6 +186,25 @@ void Run(ulong bytes) {
     Check(cudaMalloc(out IntPtr values, bytes));
     Launch(values);
     Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
+}
+
+## C#: a safe handle [c#]
+using System;
+using System.Runtime.InteropServices;
+
+class Staging : SafeHandle
+{
+    [DllImport("nvcuda")] static extern int cuMemHostAlloc(out IntPtr memory, nuint bytes, uint flags);
+    [DllImport("nvcuda")] static extern int cuMemFreeHost(IntPtr memory);
+    [DllImport("nvcuda")] static extern int cuMemFree_v2(IntPtr memory);
+
+    public Staging(nuint bytes) : base(IntPtr.Zero, true)
+    {
+        Check(cuMemHostAlloc(out IntPtr memory, bytes, 0));
+        SetHandle(memory);
+    }
+    public override bool IsInvalid => handle == IntPtr.Zero;
+    protected override bool ReleaseHandle() => cuMemFree_v2(handle) == 0;  // error: [memory-free-wrong-function]
 }
 """
 

@@ -43,11 +43,11 @@ def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
         end = block_end(inside, called.end())
         calls = re.findall(rb"\w\s*\(", inside[called.end() : end])
         given = re.search(_GIVEN % called[1], inside[called.end() : end])
-        if given is not None and len(calls) == 1 and _freed(given[1].decode()) is not None:
+        if given is not None and len(calls) == 1 and freed(given[1].decode()) is not None:
             yield match[1], given[1].decode()
 
 
-def _freed(name: str) -> Kind | None:
+def freed(name: str) -> Kind | None:
     """The kind of memory that a function frees."""
     found = meaning(name)
     kinds = {role.kind for _, role in found.ended} if found is not None else set()
@@ -55,7 +55,7 @@ def _freed(name: str) -> Kind | None:
 
 
 def _is_freed(name: str, body: Body) -> bool:
-    frees = (call for call in body.calls if _freed(call.name) is not None and call.arguments)
+    frees = (call for call in body.calls if freed(call.name) is not None and call.arguments)
     return any(name in text_of(call.arguments[0]) for call in frees)
 
 
@@ -68,7 +68,7 @@ def _given(body: Body, owners: bytes, deleter: str, frees: str) -> Iterator[Find
             owners
             + rb"(?:\s+\w+)?\s*[({]\s*(?:(?:static|reinterpret)_cast\s*<[^<>]{1,80}>\s*\(\s*|\([\w\s:*]+\)\s*)?%s\s*\)?\s*[)}]"
         )
-        match = re.search(given % re.escape(buffer.name.encode()), body.code) if _freed(frees) is not made else None
+        match = re.search(given % re.escape(buffer.name.encode()), body.code) if freed(frees) is not made else None
         node = body.at(body.body.start_byte + match.start()) if match is not None else None
         if node is not None:
             kind, counterpart = WRONG_FUNCTION[made]
