@@ -52,6 +52,44 @@ class Product {
   private:
     float *buffer_ = nullptr;
 };
+
+## a larger one is made after the one before was freed [cuda]
+class Workspace {
+  public:
+    ~Workspace() { drop(); }
+    Workspace(const Workspace &) = delete;
+    void *reserve(size_t wanted) {
+        if (wanted > size_) {
+            drop();
+            CHECK(cudaMalloc(&block_, wanted));
+            size_ = wanted;
+        }
+        return block_;
+    }
+  private:
+    void drop() { cudaFree(block_); block_ = nullptr; size_ = 0; }
+    void *block_ = nullptr;
+    size_t size_ = 0;
+};
+
+## whoever gets the block frees it, and the object only counts [cuda]
+class Blocks {
+  public:
+    ~Blocks() { report(); }
+    Blocks(const Blocks &) = delete;
+    void *next(size_t wanted) {
+        if (wanted > largest_) {
+            CHECK(cudaMalloc(&block_, wanted));
+            largest_ = wanted;
+        }
+        return block_;
+    }
+    void drop() { cudaFree(block_); block_ = nullptr; largest_ = 0; }
+  private:
+    void report() { printf("%zu", largest_); }
+    void *block_ = nullptr;
+    size_t largest_ = 0;
+};
 """
     INVALID = """
 ## made each time [cuda]
@@ -65,5 +103,23 @@ class Product {
     }
   private:
     float *buffer_ = nullptr;
+};
+
+## made larger, and returned, though a function that the destructor calls frees it [cuda]
+class Workspace {
+  public:
+    ~Workspace() { drop(); }
+    Workspace(const Workspace &) = delete;
+    void *reserve(size_t wanted) {
+        if (wanted > size_) {
+            CHECK(cudaMalloc(&block_, wanted));  // note: [source-member-overwritten]
+            size_ = wanted;
+        }
+        return block_;
+    }
+  private:
+    void drop() { cudaFree(block_); block_ = nullptr; size_ = 0; }
+    void *block_ = nullptr;
+    size_t size_ = 0;
 };
 """

@@ -215,7 +215,10 @@ def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
     """Made anew by a function that is sure to find an object there: it makes a larger one, or it ends the others before it makes them."""
     for effect in whole.of(member, "makes"):
         here = [each for each in whole.effects[member] if each.function == effect.function]
-        if any(each is not effect and not _only_hands_out(whole, each, effect) for each in here):
+        called = whole.own_calls[effect.function]
+        if any(each.function in called for each in whole.of(member, "ends")) or any(
+            each is not effect and not _only_hands_out(whole, each, effect) for each in here
+        ):
             continue
         renewed = _renewed(whole, effect)
         if effect.grows:
@@ -230,10 +233,11 @@ def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
 
 
 def _only_hands_out(whole: Whole, effect: Effect, made: Effect) -> bool:
-    """Whether the function returns or copies the member after it has made it, though the destructor ends it: whoever gets it does not own
-    it."""
+    """Whether the function returns or copies the member after it has made it, though the destructor ends it, or a function that it calls:
+    whoever gets it does not own it."""
     after = (effect.frame.line or 0) > (made.frame.line or 0)
-    ended = any(each.function == "__del__" for each in whole.of(made.member, "ends"))
+    at_end = {"__del__", *whole.own_calls["__del__"]}
+    ended = any(each.function in at_end for each in whole.of(made.member, "ends"))
     return after and ended and (effect.verb == "shows" or (effect.verb == "gives" and not effect.api))
 
 

@@ -59,7 +59,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         several_devices=_DEVICES.search(source.text) is not None,
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
         functions=(*(name_of(definition) for definition in found.functions), *_defaulted(source)),
-        own_calls=tuple(sorted(_own_calls(found, source))) if source.is_cpp else (),
+        own_calls=tuple(sorted(_own_calls(found, effects, source))) if source.is_cpp else (),
         handed=tuple(sorted(_handed(source) | _reached(effects, source) | _unread(found, source))),
         assigned=tuple(sorted(_assigned(found, effects, source))),
         variables=_variables(found, effects, source) if source.is_cpp else {},
@@ -153,9 +153,10 @@ def _defaulted(source: Source) -> Iterator[tuple[str, str]]:
         yield from ((match[1].decode(), "__del__") for match in _DEFAULT_END.finditer(source.code))
 
 
-def _own_calls(found: Found, source: Source) -> set[tuple[str, str, str]]:
-    """``~Name() { resize(0); }``, ``void run() { ...; clear(); }``."""
+def _own_calls(found: Found, effects: Sequence[Effect], source: Source) -> set[tuple[str, str, str]]:
+    """``~Name() { resize(0); }``, ``void run() { ...; clear(); }``; also of functions that end members, whatever their names are."""
     calls: set[tuple[str, str, str]] = set()
+    ending = {effect.function for effect in effects if effect.verb == "ends" and effect.method}
     for definition in found.functions:
         owner, name = name_of(definition)
         ends, body = ends_its_object(name), definition.node.child_by_field_name("body")
@@ -163,7 +164,7 @@ def _own_calls(found: Found, source: Source) -> set[tuple[str, str, str]]:
             continue
         for match in _OWN_CALL.finditer(source.code, body.start_byte, body.end_byte):
             called = match[1].decode()
-            if (ends or ends_its_object(called)) and called not in symbols():
+            if (ends or called in ending or ends_its_object(called)) and called not in symbols():
                 calls.add((owner, name, called))
     return calls
 
