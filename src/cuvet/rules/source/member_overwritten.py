@@ -5,7 +5,8 @@ class SourceMemberOverwritten(SourceRule):
     """
     checks: A function that can be called again creates a member, or a variable of the file, again. It neither ends the existing object nor
       checks whether there is one. It can be called again if its name says so, if it creates a larger one where a size that is kept is too
-      small, or if it ends two others that it creates after that.
+      small, or if it ends two others that it creates after that. Or a move assignment sets a member, which the destructor ends, to that of
+      the other object, and does not end what the member held (a warning).
     why: From the second call on, the previous object is lost until the process exits.
     instead: Create the member in the constructor, or end it before it is created again.
     limits: Silent about functions whose names say that they are called once (``init``, ``create``, ``setup``), unless what they do says
@@ -23,6 +24,8 @@ class SourceMemberOverwritten(SourceRule):
       (https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875)
     reported: a function freed most of its buffers before it allocated them again
       (https://github.com/espressomd/espresso/commit/55a54378)
+    documented: a move assignment operator transfers the resources held by the argument to the object that is assigned to;
+      the destructor of that object does not run before (cppreference, Move assignment operator)
     """
     VALID = """
 ## made if it is not there [cuda]
@@ -90,6 +93,71 @@ class Blocks {
     void *block_ = nullptr;
     size_t largest_ = 0;
 };
+
+## moved: what it held is freed first [cuda]
+class Frame {
+  public:
+    ~Frame() { cudaFree(pixels_); }
+    Frame &operator=(Frame &&from) noexcept {
+        if (&from == this) return *this;
+        CHECK(cudaFree(pixels_));
+        pixels_ = std::exchange(from.pixels_, nullptr);
+        return *this;
+    }
+  private:
+    unsigned char *pixels_ = nullptr;
+};
+
+## moved: exchanged, so the other object ends it [cuda]
+class Frame {
+  public:
+    ~Frame() { cudaFree(pixels_); }
+    Frame &operator=(Frame &&from) noexcept {
+        std::swap(pixels_, from.pixels_);
+        return *this;
+    }
+  private:
+    unsigned char *pixels_ = nullptr;
+};
+
+## moved: the other object gets what it held [cuda]
+class Frame {
+  public:
+    ~Frame() { cudaFree(pixels_); }
+    Frame &operator=(Frame &&from) noexcept {
+        pixels_ = std::exchange(from.pixels_, pixels_);
+        return *this;
+    }
+  private:
+    unsigned char *pixels_ = nullptr;
+};
+
+## moved: a function of the object ends all that it holds [cuda]
+class Frame {
+  public:
+    ~Frame() { drop(); }
+    Frame &operator=(Frame &&from) noexcept {
+        drop();
+        pixels_ = from.pixels_;
+        from.pixels_ = nullptr;
+        return *this;
+    }
+  private:
+    void drop() { cudaFree(pixels_); pixels_ = nullptr; }
+    unsigned char *pixels_ = nullptr;
+};
+
+## moved: a view, which ends nothing [cuda]
+class View {
+  public:
+    ~View() { CHECK(cudaStreamSynchronize(stream_)); }
+    View &operator=(View &&from) noexcept {
+        stream_ = from.stream_;
+        return *this;
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
 """
     INVALID = """
 ## made each time [cuda]
@@ -122,4 +190,37 @@ class Workspace {
     void *block_ = nullptr;
     size_t size_ = 0;
 };
+
+## the move assignment frees nothing [cuda]
+class Frame {
+  public:
+    ~Frame() { cudaFree(pixels_); }
+    Frame(const Frame &) = delete;
+    Frame &operator=(Frame &&from) noexcept {
+        if (&from != this) {
+            width_ = from.width_;
+            pixels_ = from.pixels_;  // warning: [source-member-overwritten]
+            from.pixels_ = nullptr;
+        }
+        return *this;
+    }
+  private:
+    int width_ = 0;
+    unsigned char *pixels_ = nullptr;
+};
+
+## the move assignment, written outside, destroys nothing; another function does [cuda]
+class Mark {
+  public:
+    ~Mark() { close(); }
+    Mark(const Mark &) = delete;
+    Mark &operator=(Mark &&from);
+  private:
+    void close() { if (event_) cudaEventDestroy(event_); }
+    cudaEvent_t event_ = nullptr;
+};
+Mark &Mark::operator=(Mark &&from) {
+    event_ = std::exchange(from.event_, nullptr);  // warning: [source-member-overwritten]
+    return *this;
+}
 """

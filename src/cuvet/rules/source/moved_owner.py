@@ -4,9 +4,11 @@ from cuvet.rules.rule import SourceRule
 class SourceMovedOwner(SourceRule):
     """
     checks: A move constructor takes a handle or a pointer over, and leaves it in the object that is moved from. The destructor ends it.
+      The move constructor that the compiler writes does so with every handle and pointer.
     why: Both objects have the same handle. The first that is destroyed ends it; the other one has an ended handle, and ends it again.
     instead: Set the member of the other object to NULL, or use ``std::exchange``.
-    limits: Only where the file shows the move constructor and the destructor. Silent if the body of the constructor mentions the other
+    limits: Only where the file shows the move constructor and the destructor. Of one that the compiler writes, only where the destructor
+      asks for nothing but what it ends. Silent if the body of the constructor mentions the other
       object at all.
     """
 
@@ -57,6 +59,40 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
+## two handles, and an owner that is told [cuda]
+class Span {
+  public:
+    Span(Span &&other) noexcept : first_(other.first_), last_(other.last_), owner_(std::exchange(other.owner_, false)) {}
+    ~Span() {
+        if (!owner_) return;
+        cudaEventDestroy(first_);
+        cudaEventDestroy(last_);
+    }
+  private:
+    cudaEvent_t first_;
+    cudaEvent_t last_;
+    bool owner_ = true;
+};
+
+## the compiler moves a smart pointer, which the destructor asks for [cuda]
+class Span {
+  public:
+    Span(Span &&) noexcept = default;
+    ~Span() { if (owner_) cudaEventDestroy(first_); }
+  private:
+    cudaEvent_t first_;
+    std::unique_ptr<int> owner_;
+};
+
+## the compiler moves an owner that is a class [cuda]
+class Span {
+  public:
+    Span(Span &&) noexcept = default;
+    ~Span() { cudaEventSynchronize(first_.get()); }
+  private:
+    Event first_;
+};
+
 ## a view, which ends nothing [cuda]
 class View {
   public:
@@ -86,5 +122,30 @@ struct Buffer {
     ~Buffer() { cudaFree(data); }
     size_t bytes;
     float *data;
+};
+
+## two handles, of which the destructor asks for each [cuda]
+class Span {
+  public:
+    Span(Span &&other) noexcept : first_(other.first_), last_(other.last_) {}  // warning: [source-moved-owner]
+    Span(const Span &) = delete;
+    ~Span() {
+        if (first_) cudaEventDestroy(first_);
+        if (last_) cudaEventDestroy(last_);
+    }
+  private:
+    cudaEvent_t first_ = nullptr;
+    cudaEvent_t last_ = nullptr;
+};
+
+## moved as the compiler does it [cuda]
+class Span {
+  public:
+    Span(Span &&) = default;  // warning: [source-moved-owner]
+    Span(const Span &) = delete;
+    ~Span() { close(); }
+  private:
+    void close() { if (first_ != nullptr) CHECK(cudaEventDestroy(first_)); }
+    cudaEvent_t first_ = nullptr;
 };
 """

@@ -1,9 +1,12 @@
-"""Owners whose move constructor leaves the handle where it was."""
+"""Owners whose moves leave the handle where it was, or lose the one that they had."""
 
 import re
 from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
 
 from cuvet.findings import Finding, Step
+from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.rules.source.moved_owner import SourceMovedOwner
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp_text import HANDLE
@@ -16,9 +19,43 @@ _MOVE = re.compile(
 )
 _MOVED = re.compile(rb"&&\s{0,200}\w+\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?:(?!:)")
 """How that ends: a look that costs little, before the exact one."""
+_DEFAULTED = re.compile(
+    rb"\b(\w+)\s{0,200}\(\s{0,200}(\w+)\s{0,200}&&\s{0,200}\w{0,100}\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?=\s{0,200}default\b"
+)
+_BY_DEFAULT = re.compile(rb"&&\s{0,200}\w{0,100}\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?=\s{0,200}default\b")
+_ASSIGNED = re.compile(
+    rb"\boperator\s{0,200}=\s{0,200}\(\s{0,200}(\w+)(?:<[^<>;{}]{1,80}>)?\s{0,200}&&\s{0,200}(\w+)\s{0,200}\)\s{0,200}(?:noexcept\b\s{0,200})?\{"
+)
 _GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
 _OTHERS_END = rb"(?:exchange|swap|release)\s*\(|\b%s\s*\.\s*\w+\s*\("
 _DECLARED = rb"([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
+_CALL = re.compile(rb"\b(\w+)\s{0,80}\(")
+_OWN_CALL = re.compile(rb"(?<![\w.>:~])(?:this\s{0,80}->\s{0,80})?([A-Za-z_]\w*)\s{0,80}\(\s{0,80}\)\s{0,80};")
+_VARIABLE = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s{0,80}\()")
+_PLAIN_WORDS = frozenset(b"if else return nullptr NULL this void cudaSuccess CUDA_SUCCESS".split())
+_MOVES = frozenset(b"exchange move if assert".split())
+"""What a move calls that ends nothing."""
+_COPIED_BY_DEFAULT = rb"\(\s*(?:const\s+)?%s\s+(?:const\s*)?&(?!&)\s*\w*\s*\)\s*(?:noexcept\s*)?=\s*default"
+_TAKEN = rb"(?<![\w.>])(?:this\s*->\s*)?(\w+)\s*=(?!=)\s*(?:(?:std\s*::\s*)?(?:exchange|move)\s*\(\s*)?%s\s*\.\s*\1\b"
+"""A member is set to that of the other object."""
+_MOST_CALLS = 8
+_CHECKS = re.compile(rb"if|static_cast|[A-Z][A-Z0-9_]+|(?i:\w*(?:check|err|assert)\w*)")
+
+
+class _Owner(NamedTuple):
+    """A class: what stands in it, and where the insides of its destructor and of the functions ``called`` by that are."""
+
+    name: bytes
+    declared: bytes
+    insides: tuple[slice, ...]
+    called: frozenset[bytes]
+
+
+class _End(NamedTuple):
+    """Where the destructor ends a member."""
+
+    member: bytes
+    at: int
 
 
 def kept(source: Source) -> Iterator[Finding]:
@@ -27,52 +64,116 @@ def kept(source: Source) -> Iterator[Finding]:
     for match in _MOVE.finditer(code) if _MOVED.search(code) else ():
         name, of, other = match.groups()
         begin = _body(code, match.end())
-        if name != of or begin is None:
+        owner = _owner(code, name) if name == of and begin is not None else None
+        if owner is None or begin is None:
             continue
         inits, body = code[match.end() : begin], code[begin : block_end(code, begin + 1)]
-        destructor, declared = _destructor(code, name), _class(code, name)
-        if (
-            destructor is None
-            or declared is None
-            or re.search(rb"\b%s\b" % other, body)
-            or re.search(_OTHERS_END % other, inits)
-        ):
+        if re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END % other, inits):
             continue
         copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
-        for copied in re.finditer(copies, inits):
-            inside = code[destructor : block_end(code, destructor)]
-            ended = _end(inside, copied[1]) if _is_plain(copied[1], declared) else None
-            others = set(re.findall(rb"\b(\w+)\s*[({]", inits)) - {copied[1]}
-            if ended is not None and others.isdisjoint(re.findall(rb"\w+", inside)):
-                yield _finding(source, name, copied[1], match.end() + copied.start(), destructor + ended.start())
+        copied = {each[1]: match.end() + each.start() for each in re.finditer(copies, inits)}
+        ended = [end for member in copied if (end := _end(code, owner, member)) is not None]
+        others = {*re.findall(rb"\b(\w+)\s*[({]", inits)} - {end.member for end in ended}
+        if ended and others.isdisjoint(_words(code, owner)):
+            yield _left(source, owner, ended[0], copied[ended[0].member])
+
+
+def kept_by_default(source: Source) -> Iterator[Finding]:
+    """Members that the compiler's move constructor copies, and that the destructor ends whenever they are something."""
+    code = source.code
+    for match in _DEFAULTED.finditer(code) if _BY_DEFAULT.search(code) else ():
+        owner = _owner(code, match[1]) if match[1] == match[2] else None
+        copied = owner is None or re.search(_COPIED_BY_DEFAULT % match[1], owner.declared)
+        ended = _ends_always(code, owner) if owner is not None and not copied else None
+        if owner is not None and ended is not None:
+            yield _left(source, owner, ended, match.start())
+
+
+def overwritten(source: Source) -> Iterator[Finding]:
+    """Members that a move assignment sets to those of the other object, and whose own objects, which the destructor ends, nobody ends."""
+    code = source.code
+    for match in _ASSIGNED.finditer(code):
+        name, other = match.groups()
+        body = code[match.end() : block_end(code, match.end())]
+        owner = _owner(code, name) if _MOVES.issuperset(_CALL.findall(body)) and b"~" not in body else None
+        if owner is None:
+            continue
+        for each in re.finditer(_TAKEN % other, body):
+            own = re.findall(rb"(?<!%s\.)\b%s\b" % (other, each[1]), body)
+            ended = _end(code, owner, each[1]) if len(own) == 1 else None
+            if ended is not None:
+                yield _lost(source, owner, ended, match.end() + each.start())
                 break
 
 
-def _end(inside: bytes, member: bytes) -> re.Match[bytes] | None:
-    """The call of a destructor that ends the member."""
-    calls = re.finditer(_GIVEN % member, inside)
-    return next((each for each in calls if (found := meaning(each[1].decode())) is not None and found.ended), None)
+def _owner(code: bytes, name: bytes) -> _Owner | None:
+    """The class of the name, if the file has one definition of it and of its destructor."""
+    found = list(re.finditer(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code))
+    destructor = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
+    if len(found) != 1 or len(destructor) != 1:
+        return None
+    inside = slice(found[0].end(), block_end(code, found[0].end()))
+    first = slice(destructor[0].end(), block_end(code, destructor[0].end()))
+    names = dict.fromkeys(each[1] for each in islice(_OWN_CALL.finditer(code[first]), _MOST_CALLS))
+    called = {each: body for each in names if (body := _function(code, name, inside, each)) is not None}
+    return _Owner(name, code[inside], (first, *called.values()), frozenset(called))
 
 
-def _is_plain(member: bytes, declared: bytes) -> bool:
-    """Whether a class declares a pointer or a handle of that name: what is no class of the program has no move of its own."""
-    return any(
-        HANDLE.search(each.decode(errors="replace").strip()) for each in re.findall(_DECLARED % member, declared)
-    )
+def _function(code: bytes, owner: bytes, inside: slice, name: bytes) -> slice | None:
+    """The body of a function without parameters, which stands in the class or names it; None if there are several, or none."""
+    shape = rb"\b%s\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{"
+    found = [each.end() for each in re.compile(shape % re.escape(name)).finditer(code, inside.start, inside.stop)]
+    outside = shape % (re.escape(owner) + rb"\s*::\s*" + re.escape(name))
+    found += [each.end() for each in re.finditer(outside, code)]
+    return slice(found[0], block_end(code, found[0])) if len(found) == 1 else None
 
 
-def _finding(source: Source, name: bytes, member: bytes, at: int, ended: int) -> Finding:
-    owner, handle = name.decode(), member.decode()
-    function = source.function_name(owner, owner)
-    place = frame(source, at, at + len(member), function)
-    end = Step(
-        frame=frame(source, ended, ended + 1, source.function_name(owner, f"~{owner}")),
-        text=f"~{owner} ends {handle} here",
-    )
+def _words(code: bytes, owner: _Owner) -> set[bytes]:
+    return {word for inside in owner.insides for word in re.findall(rb"\w+", code[inside])}
+
+
+def _end(code: bytes, owner: _Owner, member: bytes) -> _End | None:
+    """Where the destructor ends a member that is a pointer or a handle: what is no class of the program has no move of its own."""
+    kinds = re.findall(_DECLARED % re.escape(member), owner.declared)
+    if not any(HANDLE.search(each.decode(errors="replace").strip()) for each in kinds):
+        return None
+    calls = re.compile(_GIVEN % re.escape(member))
+    for inside in owner.insides:
+        for each in calls.finditer(code, inside.start, inside.stop):
+            if (found := meaning(each[1].decode())) is not None and found.ended:
+                return _End(member, each.start())
+    return None
+
+
+def _ends_always(code: bytes, owner: _Owner) -> _End | None:
+    """The first member that the destructor ends, if it asks for nothing but the members that it ends."""
+    words = {word for inside in owner.insides for word in _VARIABLE.findall(code[inside])} - _PLAIN_WORDS
+    ended = [end for word in sorted(words) if (end := _end(code, owner, word)) is not None]
+    calls = {name for inside in owner.insides for name in _CALL.findall(code[inside])} - owner.called
+    known = all(_CHECKS.fullmatch(name) or meaning(name.decode()) is not None for name in calls)
+    return min(ended, key=lambda each: each.at) if ended and known and len(ended) == len(words) else None
+
+
+def _left(source: Source, owner: _Owner, end: _End, at: int) -> Finding:
+    name, handle = owner.name.decode(), end.member.decode()
     message = (
-        f"the move constructor of {owner} leaves {handle} in the object that is moved from, whose destructor ends it"
+        f"the move constructor of {name} leaves {handle} in the object that is moved from, whose destructor ends it"
     )
-    return finding(SourceMovedOwner, message, site(owner, place), path=(end,))
+    place = frame(source, at, at + len(handle), source.function_name(name, name))
+    return finding(SourceMovedOwner, message, site(name, place), path=(_step(source, name, end),))
+
+
+def _lost(source: Source, owner: _Owner, end: _End, at: int) -> Finding:
+    name, handle = owner.name.decode(), end.member.decode()
+    message = f"the move assignment of {name} sets {handle} to that of the other object, and loses what it held"
+    place = frame(source, at, at + len(handle), source.function_name(name, "operator="))
+    path = (_step(source, name, end),)
+    return finding(SourceMemberOverwritten, message, site("operator=", place), path=path, severity="warning")
+
+
+def _step(source: Source, name: str, end: _End) -> Step:
+    place = frame(source, end.at, end.at + 1, source.function_name(name, f"~{name}"))
+    return Step(frame=place, text=f"~{name} ends {end.member.decode()} here")
 
 
 def _body(code: bytes, start: int) -> int | None:
@@ -87,15 +188,3 @@ def _body(code: bytes, start: int) -> int | None:
         depth += (char in b"({") - (char in b")}")
         before = char
     return None
-
-
-def _destructor(code: bytes, name: bytes) -> int | None:
-    """Where the inside of the one destructor of the class begins."""
-    found = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
-    return found[0].end() if len(found) == 1 else None
-
-
-def _class(code: bytes, name: bytes) -> bytes | None:
-    """What stands in the one class of the name."""
-    found = list(re.finditer(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code))
-    return code[found[0].end() : block_end(code, found[0].end())] if len(found) == 1 else None

@@ -41,6 +41,8 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     """Of a whole file; also of functions that hold text which could not be parsed."""
     yield from names.removed_names(root, source, options)
     yield from moves.kept(source)
+    yield from moves.kept_by_default(source)
+    yield from moves.overwritten(source)
     found = list(bodies(defined.functions, source))
     for body in found:
         yield from statuses.dropped(body)
