@@ -109,6 +109,22 @@ class Staging : SafeHandle
     public override bool IsInvalid => handle == IntPtr.Zero;
     protected override bool ReleaseHandle() => cuMemFreeHost(handle) == 0;
 }
+
+## C++: a smart pointer to an array, and one to device memory, which holds handles [cuda]
+struct FreeLinear { void operator()(void *it) const { cudaFree(it); } };
+struct FreeArray { void operator()(cudaArray *it) const { cudaFreeArray(it); } };
+using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, FreeArray>;
+using Line = std::unique_ptr<cudaArray, decltype(&cudaFreeArray)>;
+using Handles = std::unique_ptr<cudaStream_t[], FreeLinear>;
+template <class T> using Linear = std::unique_ptr<std::remove_pointer_t<T>, FreeLinear>;
+
+## C++: a deleter that does more than one thing [cuda]
+struct Drop {
+    void operator()(void *it) const {
+        if (is_array(it)) cudaFreeArray((cudaArray_t)it); else cudaFree(it);
+    }
+};
+using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, Drop>;
 """
     INVALID = """
 ## pinned memory by cuMemFree
@@ -206,6 +222,16 @@ class Staging : SafeHandle
     public override bool IsInvalid => handle == IntPtr.Zero;
     protected override bool ReleaseHandle() => cuMemFree_v2(handle) == 0;  // error: [memory-free-wrong-function]
 }
+
+## C++: a smart pointer to an array, whose deleter is for linear memory [cuda]
+struct FreeLinear { void operator()(void *it) const { cudaFree(it); } };
+using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, FreeLinear>;  // error: [memory-free-wrong-function]
+
+## C++: the deleter is a function [cuda]
+class Volume {
+    std::unique_ptr<cudaArray, decltype(&cudaFree)> voxels{nullptr, cudaFree};  // error: [memory-free-wrong-function]
+    std::unique_ptr<std::remove_pointer<cudaStream_t>::type, decltype(&cudaStreamDestroy)> line{nullptr, cudaStreamDestroy};
+};
 """
 
     @classmethod

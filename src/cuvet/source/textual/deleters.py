@@ -1,4 +1,4 @@
-"""Memory that is given to a ``std::unique_ptr`` whose deleter frees another kind of memory."""
+"""Memory, and handles, that are given to a ``std::unique_ptr`` whose deleter frees another kind of memory."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
+from cuvet.source.callees import made_by_type
 from cuvet.source.calls import meaning
 from cuvet.source.ownership import WRONG_FUNCTION
+from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Source, text_of
 from cuvet.source.textual.pointers import allocated, is_sound
@@ -16,6 +18,12 @@ from cuvet.source.textual.written import Body
 _DELETER = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?\{")
 _CALLED = re.compile(rb"\boperator\s*\(\s*\)\s*\(\s*[\w:<>\s]+\*\s*(?:const\s+)?(\w+)\s*\)[\w\s]*\{")
 _GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
+_OF_HANDLE = re.compile(
+    rb"\bunique_ptr\s{0,80}<\s{0,80}(?:(?:typename\s{1,80})?(?:std\s{0,80}::\s{0,80})?remove_pointer(?:_t)?\s{0,80}<\s{0,80}(\w+)\s{0,80}>"
+    rb"(?:\s{0,80}::\s{0,80}type)?|(?:struct\s{1,80})?(cuda(?:Mipmapped)?Array))\s{0,80},\s{0,80}"
+    rb"(?:(\w+)|decltype\s{0,80}\(\s{0,80}&\s{0,80}(\w+)\s{0,80}\))\s{0,80}>"
+)
+"""``unique_ptr<std::remove_pointer_t<cudaArray_t>, Deleter>``, ``unique_ptr<cudaArray, decltype(&cudaFree)>``."""
 _ALIAS = rb"\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>\s*;"
 
 
@@ -30,6 +38,24 @@ def of_other_memory(source: Source, bodies: Sequence[Body]) -> Iterator[Finding]
         owners = rb"(?:%s|\b(?:%s)\b)" % (owner, alias) if alias else owner
         for body in bodies:
             yield from _given(body, owners, name.decode(), frees)
+
+
+def of_handles(source: Source) -> Iterator[Finding]:
+    """Pointers whose type says that they hold a handle, and whose deleter frees memory."""
+    code = source.code
+    found = list(_OF_HANDLE.finditer(code)) if b"unique_ptr" in code else []
+    deleters = dict(_deleters(code)) if found else {}
+    for match in found:
+        pointee, opaque, deleter, function = match.groups()
+        frees = deleters.get(deleter) if deleter else function.decode()
+        handle = f"{opaque.decode()}_t" if opaque else pointee.decode()
+        made = made_by_type(handle)
+        if made is None or frees is None or freed(frees) is None:
+            continue
+        who = f"{deleter.decode()} frees it with {frees}" if deleter else f"{frees} frees it"
+        message = f"the pointer holds a {handle}, which {made[1]} makes, and {who}"
+        place = frame(source, match.start(), match.end(), "")
+        yield finding(MemoryFreeWrongFunction, message, site(frees, place))
 
 
 def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:

@@ -77,3 +77,4 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
     yield from deleters.of_other_memory(source, found)
+    yield from deleters.of_handles(source)
