@@ -4,7 +4,8 @@ from cuvet.rules.rule import SourceRule
 class SourceLeak(SourceRule):
     """
     checks: A function creates a stream, an event, memory or another CUDA object in a local variable, in elements of a local array or
-      vector, or in members of a local struct, and neither ends it nor passes it on. A function of the program that it calls may create it.
+      vector, or in members of a local struct, and neither ends it nor passes it on. A function of the program that it calls may create
+      it. The same for members of a struct on the heap, where the function frees the struct.
     why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or the driver.
     instead: End the object before the function returns, or use an owner that ends it, such as ``std::unique_ptr`` with a deleter.
     limits: Silent if the object is passed to a function whose code is not seen, unless the function is named like one of CUDA's
@@ -185,6 +186,16 @@ def upload(host):
     error, values = cudart.cudaMalloc(host.nbytes)
     error, = cudart.cudaMemcpy(values, host.ctypes.data, host.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
     return values
+
+## a struct on the heap, whose members another variable holds [c++]
+struct port { cudaStream_t line; };
+int port_line(cudaStream_t *to) {
+    struct port *it = (struct port *)malloc(sizeof *it);
+    CHECK(cudaStreamCreate(&it->line));
+    *to = it->line;
+    free(it);
+    return 0;
+}
 """
     INVALID = """
 ## an address in it is used [cuda]
@@ -324,5 +335,14 @@ class Timer {
         result = DriverAPINativeMethods.Events.cuEventRecord(done, stream);
         return Elapsed(stream);
     }
+}
+
+## a struct on the heap is freed with the only variable that knows the stream [c++]
+struct port { cudaStream_t line; };
+void measure() {
+    struct port *it = (struct port *)malloc(sizeof *it);
+    CHECK(cudaStreamCreate(&it->line));  // warning: [source-leak]
+    work<<<1, 1, 0, it->line>>>();
+    free(it);
 }
 """

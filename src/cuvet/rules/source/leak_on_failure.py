@@ -3,7 +3,8 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeakOnFailure(SourceRule):
     """
-    checks: When a CUDA call fails, the function returns without ending the objects that it created before.
+    checks: When a CUDA call fails, the function returns, or frees the struct on the heap that holds them, without ending what it
+      created before.
     why: A caller that continues, or tries again with less, has lost that memory.
     instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
     limits: A note, because after many errors the process can only exit, which frees everything. Of contexts only where the same function
@@ -46,6 +47,70 @@ int make(int n) {
     cudaFree(first);
     return 0;
 }
+
+## a struct on the heap, of which each step undoes the ones before [c++]
+struct port { cudaStream_t line; void *block; };
+int port_open(struct port **to, size_t bytes) {
+    struct port *it = (struct port *)malloc(sizeof *it);
+    if (!it) return 1;
+    if (cudaStreamCreate(&it->line) != cudaSuccess) goto no_line;
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) goto no_block;
+    *to = it;
+    return 0;
+no_block:
+    cudaStreamDestroy(it->line);
+no_line:
+    free(it);
+    return 2;
+}
+
+## a struct on the heap, which a function of the program undoes [c++]
+struct port { cudaStream_t line; void *block; };
+int port_open(struct port **to, size_t bytes) {
+    struct port *it = (struct port *)calloc(1, sizeof *it);
+    if (cudaStreamCreate(&it->line) != cudaSuccess) goto failed;
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) goto failed;
+    *to = it;
+    return 0;
+failed:
+    port_undo(it);
+    free(it);
+    return 2;
+}
+
+## a struct on the heap, whose stream was put into a list, or is known by another pointer [c++]
+struct port { cudaStream_t line; void *block; struct link link; };
+int port_open(struct port **to, size_t bytes) {
+    struct port *it = (struct port *)calloc(1, sizeof *it);
+    if (cudaStreamCreate(&it->line) != cudaSuccess) goto failed;
+    lines[count++] = it->line;
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) goto failed;
+    *to = it;
+    return 0;
+failed:
+    free(it);
+    return 2;
+}
+int port_copy(struct port *to, size_t bytes) {
+    struct port *it = (struct port *)calloc(1, sizeof *it);
+    if (cudaStreamCreate(&it->line) != cudaSuccess) goto done;
+    *to = *it;
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) goto done;
+    *to = *it;
+done:
+    free(it);
+    return 0;
+}
+int port_link(struct link *all, size_t bytes) {
+    struct port *it = (struct port *)calloc(1, sizeof *it);
+    if (cudaStreamCreate(&it->line) != cudaSuccess) goto done;
+    link_to(all, &it->link);
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) goto done;
+    return 0;
+done:
+    free(it);
+    return 1;
+}
 """
     INVALID = """
 ## the second allocation fails [cuda]
@@ -80,5 +145,22 @@ bool Run(int size) {
     Check(MemoryManagement.cuMemFree_v2(front));
     Check(MemoryManagement.cuMemFree_v2(back));
     return true;
+}
+
+## a struct on the heap is freed, and what it holds is forgotten [c++]
+struct port { cudaStream_t line; void *block; };
+int port_open(struct port **to, size_t bytes) {
+    struct port *it = (struct port *)malloc(sizeof *it);
+    if (!it) return 1;
+    if (cudaStreamCreate(&it->line) != cudaSuccess) {  // note: [source-leak-on-failure]
+        free(it);
+        return 2;
+    }
+    if (cudaMalloc(&it->block, bytes) != cudaSuccess) {
+        free(it);
+        return 3;
+    }
+    *to = it;
+    return 0;
 }
 """

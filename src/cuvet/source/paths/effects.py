@@ -170,6 +170,7 @@ class Effects:
         if isinstance(operation, Assign):
             self._assign(operation, here)
         elif isinstance(operation, Escape):
+            self._share_heap(operation.lvalue)
             self._give(operation.lvalue, operation.written)
         elif isinstance(operation, Return):
             self._end(operation, here)
@@ -177,7 +178,17 @@ class Effects:
             self._launch(operation, here)
         elif (found := meaning(operation.name)) is not None:
             self._cuda(operation, found, here)
-        elif (summary := summary_of(operation, self._summaries)) is not None:
+        else:
+            self._not_of_cuda(operation, here)
+
+    def _not_of_cuda(self, operation: Invoke, here: Here) -> None:
+        if operation.name in HEAP and operation.arguments:
+            self._lose_members(operation, here)
+        else:
+            for value in (*operation.arguments, operation.receiver):
+                self._share_heap(value)
+        summary = summary_of(operation, self._summaries)
+        if summary is not None:
             self._summarised(operation, summary, here)
         else:
             self._other(operation, here)
@@ -187,6 +198,7 @@ class Effects:
     def _assign(self, operation: Assign, here: Here) -> None:
         lvalue, value, handles = operation.lvalue, operation.value, self.handles
         self._follow_status(operation)
+        self._share_heap(value)
         word = None if value is None else handles.word(value)
         self._moved += isinstance(value, int) or not self.world.made_by.keys().isdisjoint(
             (word, handles.words.get(lvalue))
@@ -257,9 +269,11 @@ class Effects:
     def _end(self, operation: Return, here: Here) -> None:
         if operation.how == "exit":
             return
+        self._share_heap(operation.value)
         self._give(operation.value)
-        for word in tuple(self.handles.words.values()):
-            self._leave(word, operation, here)
+        for lvalue, word in tuple(self.handles.words.items()):
+            if not self._is_in_own_heap(lvalue):
+                self._leave(word, operation, here)
 
     def _leave(self, word: int, end: Return | Assign | Invoke, here: Here) -> None:
         key = self.world.made_by.get(word)
@@ -363,10 +377,39 @@ class Effects:
         handles.set(lvalue, word)
         if lvalue in self.function.captured:
             handles.escaped.add(word)
-        if not handles.is_local(lvalue) and (
-            handles.of_caller(lvalue) or not self.arms.always_ends(lvalue, operation.start)
-        ):
+        if handles.is_local(lvalue) or self._is_in_own_heap(lvalue):
+            return
+        if handles.of_caller(lvalue) or not self.arms.always_ends(lvalue, operation.start):
             handles.escaped.add(word)
+
+    # Structs on the heap.
+
+    def _owns_heap(self, name: str) -> bool:
+        """Whether the variable points to memory of the heap that only this function knows, and by no other variable."""
+        word = self.handles.known(name)
+        known = word in self._on_heap and word not in self.handles.escaped
+        return known and name in self.function.locals and name not in self.function.captured
+
+    def _is_in_own_heap(self, lvalue: str) -> bool:
+        name = root(lvalue)
+        return lvalue.startswith(f"{name}->") and "[" not in lvalue and self._owns_heap(name)
+
+    def _share_heap(self, value: Value) -> None:
+        """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
+        lvalue = lvalue_of(value)
+        name = root(lvalue)
+        whole = lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside)
+        if self._on_heap and whole and self._owns_heap(name):
+            self.handles.give(name)
+
+    def _lose_members(self, operation: Invoke, here: Here) -> None:
+        """Memory of the heap is freed, and with it the only variables of what it holds."""
+        name = lvalue_of(operation.arguments[0])
+        if not self._owns_heap(name):
+            return
+        for lvalue, word in tuple(self.handles.words.items()):
+            if lvalue.startswith(f"{name}->") and all(root(each) == name for each in self.handles.holders(word)):
+                self._leave(word, operation, here)
 
     # Functions that are not CUDA's.
 

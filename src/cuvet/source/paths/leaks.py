@@ -15,6 +15,7 @@ from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
 from cuvet.source.calls import LOST
 from cuvet.source.paths.arms import Arms
+from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Left
 from cuvet.source.program import Function, Return
 
@@ -34,16 +35,16 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     released = arms.ends(left.lvalue)
     if left.object.kind is Kind.CONTEXT and not released:
         return None  # it is current for as long as the thread lives, perhaps on purpose
-    if left.failed and (left.overwritten or not released):
+    if left.failed and not left.freed and (left.overwritten or not released):
         return None
     if function.name in ("main", "Main"):
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
         again = left.by.written.start == left.end.start
         return None if again and arms.ends(left.lvalue, within=left.guards) else SourceOverwritten
-    if not released:
-        return SourceLeak
-    return SourceLeakOnFailure if left.failed else SourceLeakOnReturn
+    if left.failed:
+        return SourceLeakOnFailure
+    return SourceLeakOnReturn if released else SourceLeak
 
 
 def _unknown_elements(lvalue: str) -> list[str]:
@@ -58,6 +59,8 @@ def message(left: Left, line: int) -> str:
     if isinstance(left.end, Return):
         how = {"throw": "throws", "end": "ends", "return": "returns"}[left.end.how]
         return f"{what} {noun} here is lost when the function {how} in line {line}"
+    if left.freed:
+        return f"{what} {noun} here is lost when `{root(left.lvalue)}` is freed in line {line}"
     return f"{what} {noun} here is lost when `{left.lvalue}` gets another value in line {line}"
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
+from cuvet.source.ownership import HEAP
 from cuvet.source.program import Assign, Invoke, Return
 
 Key = tuple[int, int, int]
@@ -65,4 +66,9 @@ class Left:
     @property
     def overwritten(self) -> bool:
         """The last lvalue that held it holds something else."""
-        return not isinstance(self.end, Return)
+        return not isinstance(self.end, Return) and not self.freed
+
+    @property
+    def freed(self) -> bool:
+        """The struct on the heap that held it is freed."""
+        return isinstance(self.end, Invoke) and self.end.name in HEAP
