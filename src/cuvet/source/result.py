@@ -160,6 +160,16 @@ class Constructor(msgspec.Struct, frozen=True, kw_only=True):
     frame: Frame
 
 
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A constructor that makes members: the checks to which it gives statuses of CUDA (the check, the call, where that is), in order, and
+    the ``last`` line of it."""
+
+    owner: str
+    checks: tuple[tuple[str, str, Frame], ...]
+    last: int
+    frame: Frame
+
+
 class StaticObject(msgspec.Struct, frozen=True, kw_only=True):
     """A variable that lives as long as the program or, with ``thread``, as a thread."""
 
@@ -208,6 +218,9 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     several_devices: bool = False
     """The file asks for devices, or switches between them."""
     constructors: tuple[Constructor, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    throwing: dict[str, tuple[str, ...]] = {}
+    """Functions that are given a status, and macros: what each calls, and ``throw``."""
     functions: tuple[tuple[str, str], ...] = ()
     own_calls: tuple[tuple[str, str, str], ...] = ()
     """(class, function, function of the same object that it calls), where one of the two sounds like an end."""

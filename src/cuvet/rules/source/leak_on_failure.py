@@ -4,11 +4,12 @@ from cuvet.rules.rule import SourceRule
 class SourceLeakOnFailure(SourceRule):
     """
     checks: When a CUDA call fails, the function returns, or frees the struct on the heap that holds them, without ending what it
-      created before.
+      created before. Or a constructor throws after it created members that the destructor ends.
     why: A caller that continues, or tries again with less, has lost that memory.
-    instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
+    instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach. In a constructor,
+      catch the exception, or have each member be an owner.
     limits: A note, because after many errors the process can only exit, which frees everything. Of contexts only where the same function
-      destroys them on another way out.
+      destroys them on another way out. Of constructors only where the program shows that the check throws.
     """
 
     code = "CV853"
@@ -18,6 +19,8 @@ class SourceLeakOnFailure(SourceRule):
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
       API, Memory Management, Stream Management, Event Management)
+    documented: if a constructor throws, the destructors of the members that were constructed run, and not the one of the
+      object (cppreference, Constructors and member initializer lists; Throwing exceptions, Stack unwinding)
     """
     VALID = """
 ## freed before returning [cuda]
@@ -111,6 +114,89 @@ done:
     free(it);
     return 1;
 }
+
+## a constructor that ends the process [cuda]
+void require(cudaError_t status) {
+    if (status != cudaSuccess) abort();
+}
+class Lane {
+  public:
+    Lane() {
+        require(cudaStreamCreate(&stream_));
+        require(cudaEventCreate(&done_));
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() {
+        cudaEventDestroy(done_);
+        cudaStreamDestroy(stream_);
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t done_ = nullptr;
+};
+
+## a constructor that catches what it throws [cuda]
+void require(cudaError_t status) {
+    if (status != cudaSuccess) throw std::runtime_error("CUDA");
+}
+class Lane {
+  public:
+    Lane() {
+        try {
+            require(cudaStreamCreate(&stream_));
+            require(cudaEventCreate(&done_));
+        } catch (...) {
+            close();
+            throw;
+        }
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() { close(); }
+  private:
+    void close() {
+        cudaEventDestroy(done_);
+        cudaStreamDestroy(stream_);
+    }
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t done_ = nullptr;
+};
+
+## another constructor has run, so the destructor does as well [cuda]
+void require(cudaError_t status) {
+    if (status != cudaSuccess) throw std::runtime_error("CUDA");
+}
+class Lane {
+  public:
+    Lane() = default;
+    explicit Lane(unsigned flags) : Lane() {
+        require(cudaStreamCreateWithFlags(&stream_, flags));
+        require(cudaEventCreate(&done_));
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() {
+        cudaEventDestroy(done_);
+        cudaStreamDestroy(stream_);
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t done_ = nullptr;
+};
+
+## nothing is made before the call that may fail [cuda]
+void require(cudaError_t status) {
+    if (status != cudaSuccess) throw std::runtime_error("CUDA");
+}
+class Lane {
+  public:
+    explicit Lane(int device) {
+        require(cudaSetDevice(device));
+        require(cudaStreamCreate(&stream_));
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() { cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+};
 """
     INVALID = """
 ## the second allocation fails [cuda]
@@ -162,5 +248,46 @@ int port_open(struct port **to, size_t bytes) {
     }
     *to = it;
     return 0;
+}
+
+## a constructor throws, and the destructor does not run [cuda]
+void require(cudaError_t status) {
+    if (status != cudaSuccess) throw std::runtime_error("CUDA");
+}
+class Lane {
+  public:
+    Lane() {
+        require(cudaStreamCreate(&stream_));  // note: [source-leak-on-failure]
+        require(cudaEventCreate(&done_));
+    }
+    Lane(const Lane &) = delete;
+    ~Lane() { close(); }
+  private:
+    void close() {
+        cudaEventDestroy(done_);
+        cudaStreamDestroy(stream_);
+    }
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t done_ = nullptr;
+};
+
+## a macro gives the status to a function that throws [cuda]
+inline void fail_if(cudaError_t status, int line) {
+    if (status != cudaSuccess) throw std::runtime_error(std::to_string(line));
+}
+#define TRY(call) fail_if((call), __LINE__)
+class Pair {
+  public:
+    explicit Pair(size_t bytes);
+    Pair(const Pair &) = delete;
+    ~Pair() {
+        cudaFree(first);
+        cudaFree(second);
+    }
+    void *first, *second;
+};
+Pair::Pair(size_t bytes) {
+    TRY(cudaMalloc(&first, bytes));  // note: [source-leak-on-failure]
+    TRY(cudaMalloc(&second, bytes));
 }
 """

@@ -21,8 +21,9 @@ from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
+from cuvet.source.project.throwing import lost_if_thrown, throwing
 from cuvet.source.project.wholes import Whole, by_one_name, finding_of, whole_classes, with_inner, without_definition
-from cuvet.source.result import Constructor, Effect, Outline
+from cuvet.source.result import Attempt, Constructor, Effect, Outline
 
 _REPEATED = re.compile(
     r"(?i)^(?:apply|forward|backward|run|compute|exec|process|update|step|solve|operator|call|eval|iterate|launch|query|search|detect|render"
@@ -43,6 +44,11 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
     for outline in outlines:
         for each in outline.constructors:
             constructors[each.owner].append(each)
+    attempts: dict[str, list[Attempt]] = defaultdict(list)
+    for outline in outlines:
+        for attempt in outline.attempts:
+            attempts[attempt.owner].append(attempt)
+    throws = throwing(outlines) if attempts else frozenset()
     for whole in whole_classes(outlines):
         for member in whole.outline.members:
             if whole.of(member, "makes"):
@@ -55,6 +61,7 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
         yield from not_owned(whole)
         yield from not_made(whole, constructors[whole.name])
         yield from ended_twice(whole, constructors[whole.name])
+        yield from lost_if_thrown(whole, attempts[whole.name], throws)
     handled = touched(outlines)
     for whole in without_definition(outlines):
         for member in whole.effects:

@@ -12,6 +12,7 @@ from cuvet.source.ownership import ends_its_object, hands_over
 from cuvet.source.program import Function
 from cuvet.source.project.member_effects import effects_of
 from cuvet.source.project.statics import know_devices, static_objects
+from cuvet.source.project.throwing import attempts_of, throwing_of
 from cuvet.source.result import ClassOutline, Constructor, Effect, Outline, Summaries
 from cuvet.source.sites import frame
 from cuvet.source.syntax.parsing import Source, not_parsed, text_of
@@ -58,6 +59,8 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),
         several_devices=_DEVICES.search(source.text) is not None,
         constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
+        attempts=tuple(attempts_of(found, effects, source)) if source.is_cpp else (),
+        throwing=throwing_of(source) if source.is_cpp else {},
         functions=(*(name_of(definition) for definition in found.functions), *_defaulted(source)),
         own_calls=tuple(sorted(_own_calls(found, effects, source))) if source.is_cpp else (),
         handed=tuple(sorted(_handed(source) | _reached(effects, source) | _unread(found, source))),
