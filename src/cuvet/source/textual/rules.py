@@ -14,6 +14,7 @@ from cuvet.source.textual import (
     captures,
     context_stack,
     deleters,
+    derived,
     device_loops,
     devices,
     directions,
@@ -76,5 +77,6 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
+    yield from derived.kept_of_ended(found, defined, source)
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
