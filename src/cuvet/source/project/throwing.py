@@ -27,6 +27,8 @@ _CHECKED = re.compile(rb"\b(\w+)\s{0,80}\(\s{0,80}(?:::\s{0,80})?(cu\w{1,100})\s
 """A call of CUDA is the first argument of another one."""
 _CAUGHT = re.compile(rb"\b(?:try|catch)\b|\[\s{0,80}[&=]|(?i:guard|scope|defer|finally|unique_ptr|shared_ptr)")
 _THROWS = "throw"
+_LONGEST = 4000
+"""Bytes of a check."""
 
 
 def throwing_of(source: Source) -> dict[str, tuple[str, ...]]:
@@ -35,8 +37,8 @@ def throwing_of(source: Source) -> dict[str, tuple[str, ...]]:
     if b"throw" not in source.code and b"define" not in source.code:
         return found
     for match in _FUNCTION.finditer(source.code):
-        body = source.code[match.end() : block_end(source.code, match.end())]
-        _note(found, match[1].decode(), body)
+        body = source.code[match.end() : match.end() + _LONGEST]
+        _note(found, match[1].decode(), body[: block_end(body, 0)])
     for match in _MACRO.finditer(source.text):
         given = re.match(rb"\s*(\w+)", match[2])
         if given is not None and (b"throw" in match[3] or given[1] in match[3]):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from cuvet.catalog import Kind, Verb
@@ -15,6 +16,7 @@ from cuvet.source.textual.written import Body, Written, positions
 _HOLDS = b"GetFunction GetKernel TextureObject SurfaceObject TexObject SurfObject".split()
 _ENDS = b"Unload FreeArray ArrayDestroy FreeMipmappedArray".split()
 """Words in the names of calls that make what belongs to another object, and of those that end that one."""
+_MOST = 32
 _PARENTS = frozenset({Kind.MODULE, Kind.CULIBRARY})
 _OBJECTS = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
 _MEMBER = re.compile(r"(?:this\s*->\s*)?([A-Za-z_]\w*)")
@@ -73,12 +75,12 @@ def _of_class(
     each: Class, bodies: Sequence[Body], functions: Mapping[str, list[Node]], code: bytes
 ) -> Iterator[Finding]:
     told: set[str] = set()
-    for link in (link for body in bodies for link in _links(body, each)):
+    for link in islice((link for body in bodies for link in _links(body, each)), _MOST):
         if link.child in told or not _is_kept(link, functions) or _reached(link.child, code):
             continue
-        for body in bodies:
-            end = _replaced(link.parent, body, functions)
-            if end is not None and _leaves(link, body, each, functions):
+        replaced = ((body, end) for body in bodies if (end := _replaced(link.parent, body, functions)) is not None)
+        for body, end in islice(replaced, _MOST):
+            if _leaves(link, body, each, functions):
                 told.add(link.child)
                 yield _finding(link, end, body)
                 break

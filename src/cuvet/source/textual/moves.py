@@ -38,7 +38,7 @@ _MOVES = frozenset(b"exchange move if assert".split())
 _COPIED_BY_DEFAULT = rb"\(\s*(?:const\s+)?%s\s+(?:const\s*)?&(?!&)\s*\w*\s*\)\s*(?:noexcept\s*)?=\s*default"
 _TAKEN = rb"(?<![\w.>])(?:this\s*->\s*)?(\w+)\s*=(?!=)\s*(?:(?:std\s*::\s*)?(?:exchange|move)\s*\(\s*)?%s\s*\.\s*\1\b"
 """A member is set to that of the other object."""
-_MOST_CALLS = 8
+_MOST_CALLS, _MOST_MOVES = 8, 200
 _CHECKS = re.compile(rb"if|static_cast|[A-Z][A-Z0-9_]+|(?i:\w*(?:check|err|assert)\w*)")
 
 
@@ -61,7 +61,7 @@ class _End(NamedTuple):
 def kept(source: Source) -> Iterator[Finding]:
     """Members that a move constructor copies, and that the destructor ends."""
     code = source.code
-    for match in _MOVE.finditer(code) if _MOVED.search(code) else ():
+    for match in islice(_MOVE.finditer(code), _MOST_MOVES) if _MOVED.search(code) else ():
         name, of, other = match.groups()
         begin = _body(code, match.end())
         owner = _owner(code, name) if name == of and begin is not None else None
@@ -81,7 +81,7 @@ def kept(source: Source) -> Iterator[Finding]:
 def kept_by_default(source: Source) -> Iterator[Finding]:
     """Members that the compiler's move constructor copies, and that the destructor ends whenever they are something."""
     code = source.code
-    for match in _DEFAULTED.finditer(code) if _BY_DEFAULT.search(code) else ():
+    for match in islice(_DEFAULTED.finditer(code), _MOST_MOVES) if _BY_DEFAULT.search(code) else ():
         owner = _owner(code, match[1]) if match[1] == match[2] else None
         copied = owner is None or re.search(_COPIED_BY_DEFAULT % match[1], owner.declared)
         ended = _ends_always(code, owner) if owner is not None and not copied else None
@@ -92,13 +92,13 @@ def kept_by_default(source: Source) -> Iterator[Finding]:
 def overwritten(source: Source) -> Iterator[Finding]:
     """Members that a move assignment sets to those of the other object, and whose own objects, which the destructor ends, nobody ends."""
     code = source.code
-    for match in _ASSIGNED.finditer(code):
+    for match in islice(_ASSIGNED.finditer(code), _MOST_MOVES):
         name, other = match.groups()
         body = code[match.end() : block_end(code, match.end())]
         owner = _owner(code, name) if _MOVES.issuperset(_CALL.findall(body)) and b"~" not in body else None
         if owner is None:
             continue
-        for each in re.finditer(_TAKEN % other, body):
+        for each in islice(re.finditer(_TAKEN % other, body), _MOST_MOVES):
             own = re.findall(rb"(?<!%s\.)\b%s\b" % (other, each[1]), body)
             ended = _end(code, owner, each[1]) if len(own) == 1 else None
             if ended is not None:
@@ -108,7 +108,7 @@ def overwritten(source: Source) -> Iterator[Finding]:
 
 def _owner(code: bytes, name: bytes) -> _Owner | None:
     """The class of the name, if the file has one definition of it and of its destructor."""
-    found = list(re.finditer(rb"\b(?:struct|class)\s+%s\b[^;{}()]*\{" % re.escape(name), code))
+    found = list(re.finditer(rb"\b(?:struct|class)\s+%s\b[^;{}()]{0,400}\{" % re.escape(name), code))
     destructor = list(re.finditer(rb"~\s*%s\s*\(\s*(?:void)?\s*\)[\w\s]*\{" % re.escape(name), code))
     if len(found) != 1 or len(destructor) != 1:
         return None
