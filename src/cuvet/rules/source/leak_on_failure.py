@@ -37,6 +37,34 @@ int make(float **out, int n) {
     return 0;
 }
 
+## freed after the one error that is expected [cuda]
+int make(int n, int *got) {
+    float *first, *second;
+    CHECK(cudaMalloc(&first, n));
+    cudaError_t status = cudaMalloc(&second, n);
+    if (status == cudaErrorMemoryAllocation) {
+        CHECK(cudaFree(first));
+        return 1;
+    }
+    CHECK(status);
+    join<<<1, 1>>>(first, second);
+    CHECK(cudaFree(second));
+    CHECK(cudaFree(first));
+    return 0;
+}
+
+## what was not made, as the error says [cuda]
+int make(int n) {
+    float *values;
+    cudaError_t status = cudaMalloc(&values, n);
+    if (status == cudaErrorMemoryAllocation)
+        return 1;
+    CHECK(status);
+    join<<<1, 1>>>(values, values);
+    CHECK(cudaFree(values));
+    return 0;
+}
+
 ## the process ends [cuda]
 int make(int n) {
     float *first, *second;
@@ -208,6 +236,22 @@ int make(int n) {
     cudaFree(second);
     cudaFree(first);
     return 0;
+}
+
+## the next turn after the one error that is expected [cuda]
+void time(int *best, cudaStream_t stream) {
+    for (int threads = 64; threads <= 4096; threads *= 2) {
+        cudaEvent_t done;
+        CHECK(cudaEventCreate(&done));  // note: [source-leak-on-failure]
+        join<<<1, threads, 0, stream>>>(best, threads);
+        cudaError_t status = cudaGetLastError();
+        if (status == cudaErrorInvalidConfiguration)
+            continue;
+        CHECK(status);
+        CHECK(cudaEventRecord(done, stream));
+        CHECK(cudaEventSynchronize(done));
+        CHECK(cudaEventDestroy(done));
+    }
 }
 
 ## Python: the second allocation fails [python cudart]

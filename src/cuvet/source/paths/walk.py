@@ -24,6 +24,7 @@ from cuvet.source.paths.arms import Arm, Arms
 from cuvet.source.paths.effects import Effects, Mark, Progress
 from cuvet.source.paths.handles import FIRST
 from cuvet.source.paths.trace import Guards, Here, Key
+from cuvet.source.paths.world import FAILED
 from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
 from cuvet.source.result import Summaries
 from cuvet.source.syntax.macros import implies, names_in
@@ -201,7 +202,7 @@ class Path:
         if at in self.loops and count > 1 and known is edges[0].truth:
             known = None  # what ends the loop may be in an arm that the path does not take
         decided = None if known is None else next(at for at, each in enumerate(edges) if each.truth is known)
-        other = self._other_arm((at, count), decided)
+        other = self._other_arm((at, count), None if self._asks_which_error(condition) else decided)
         if other is not None:
             arm = self._take(other)
         elif decided is not None:
@@ -222,6 +223,13 @@ class Path:
         elif condition is not None and isinstance(condition.value, int) and condition.value:
             self.effects.statuses.want_error(condition, self.arms.owner((at, arm)))
         return arm
+
+    def _asks_which_error(self, condition: Condition | None) -> bool:
+        """Whether a status of which only the failure is known is compared with one error."""
+        if condition is None or not (condition.compares and condition.same):
+            return False
+        named = isinstance(condition.value, int) and condition.value != 0
+        return named and self.effects.handles.words.get(condition.lvalue) == FAILED
 
     def _other_arm(self, decision: Decision, decided: int | None) -> Alternative | None:
         """The alternative that is to be taken there. Where several are taken, each is only taken in the arms that lead to it. ``decided``:
