@@ -15,6 +15,7 @@ from cuvet.source.program import Value
 _SAME_NAME = """
 cudaStreamCreate cudaEventCreate cudaLaunchHostFunc cudaMemcpy cudaMemcpyAsync cudaMemcpyPeer cudaMemcpyPeerAsync
 cudaGraphAddKernelNode cudaGraphAddMemcpyNode cudaGraphAddMemsetNode
+cudaIpcOpenMemHandle cudaIpcCloseMemHandle cudaIpcOpenEventHandle
 """
 _ALIKE = {name: "cu" + name.removeprefix("cuda") for name in _SAME_NAME.split()} | {
     "cudaMalloc": "cuMemAlloc",

@@ -34,6 +34,8 @@ class MemoryFreeWrongFunction(CallRule):
       freehost_managed, freehost_async, freeasync_pinned, freeasync_registered)
     measured: cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED (free_managed_with_freeasync)
     documented: its memory is freed by cuMemFreeHost (CUDA Driver API, Memory Management, cuMemHostAlloc)
+    documented: memory returned from cuIpcOpenMemHandle must be freed with cuIpcCloseMemHandle (CUDA Driver API, Memory Management,
+      cuIpcOpenMemHandle)
     """
     VALID = """
 ## each with its counterpart
@@ -82,6 +84,30 @@ void clear(size_t bytes, bool pinned, int flags) {
         cudaFreeHost(values);
     else
         cudaFree(values);
+}
+
+## C++: memory of another process [cuda]
+void show(const cudaIpcMemHandle_t *handles, int count) {
+    float *frame = nullptr;
+    for (int at = 0; at < count; at++) {
+        CHECK(cudaIpcOpenMemHandle((void **)&frame, handles[at], cudaIpcMemLazyEnablePeerAccess));
+        paint(frame);
+        CHECK(cudaIpcCloseMemHandle(frame));
+    }
+}
+
+## C++: of another process or of this one [cuda]
+void show(const cudaIpcMemHandle_t &handle, bool mine, int flags) {
+    float *frame = nullptr;
+    if (mine)
+        CHECK(cudaMalloc(&frame, 4096));
+    else
+        CHECK(cudaIpcOpenMemHandle((void **)&frame, handle, cudaIpcMemLazyEnablePeerAccess));
+    paint(frame);
+    if (flags & 1)
+        CHECK(cudaFree(frame));
+    else
+        CHECK(cudaIpcCloseMemHandle(frame));
 }
 
 ## Python: by its counterpart [python driver]
@@ -185,6 +211,19 @@ void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaMallocArray(&pixels, format, width, height);
     paint(pixels);
     cudaFree(pixels);  // error: [memory-free-wrong-function]
+}
+
+## C++: memory of another process by cudaFree [cuda]
+void show(const cudaIpcMemHandle_t *handles, int count) {
+    float *frame = nullptr;
+    for (int at = 0; at < count && !frame; at++) {
+        void *opened = nullptr;
+        if (cudaIpcOpenMemHandle(&opened, handles[at], cudaIpcMemLazyEnablePeerAccess) == cudaSuccess)
+            frame = static_cast<float *>(opened);
+    }
+    paint(frame);
+    if (frame)
+        CHECK(cudaFree(frame));  // error: [memory-free-wrong-function]
 }
 
 ## Python: pinned memory by cuMemFree [python driver]

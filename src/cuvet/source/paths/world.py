@@ -48,6 +48,15 @@ class World:
                     self.refused.add(call.step)
         self.changed += _changed(call, outcome)
         self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
+        for word in outcome.outputs.values():
+            self._give_size(word)
+
+    def _give_size(self, word: int) -> None:
+        """Some calls do not say the size of the memory that they hand out: that of another process, or of another API."""
+        for memory in self.model.kinds_of(word):
+            if isinstance(memory, Allocation) and not memory.size:
+                memory.size = SIZE
+                self.model.allocations.add(memory)
 
     def report(self, violation: Violation, call: SourceCall, unless: SourceCall | None = None) -> None:
         self.broken.append(Broken(violation, call, unless))
