@@ -16,6 +16,7 @@ from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of,
 
 _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
 """A test's macro that is given what must throw: nothing of it need have happened."""
+_JUMPS = re.compile(r"(?i)goto")
 _OVERLOADS = {("cudaMallocAsync", 4): "cudaMallocFromPoolAsync"}
 """By name and number of arguments, the function that an overload of C++ calls (cuda_runtime.h)."""
 _ONE_OBJECT = re.compile(r"(?:(\w+)::)?(?i:(?:get_?)?(?:instance|singleton))\(\)")
@@ -239,6 +240,9 @@ class Expressions(Flow):
                 self.escape(value, node.start_byte)
         if self.looks_at_result(values, before):
             self.builder.check(before)
+            label = self._label_of_macro(name, given)
+            if label:
+                self._jumps_if_failed(f"%{before + 1}", label, node)
             return f"%{before + 1}?"
         if is_object:
             return None
@@ -246,6 +250,22 @@ class Expressions(Flow):
         if makes or (receiver and self.concerns(receiver)) or any(self.follows(value) for value in values):
             return self._result(call, dropped)
         return None
+
+    def _label_of_macro(self, name: str, given: Sequence[Node]) -> str:
+        """The label that a macro goes to if what it is given has failed; empty if none is known. A macro of another file tells by its name
+        that it does so, and its last argument is the label."""
+        label, at = self.source.jumping_macros.get(name, ("", -1))
+        if not label and _JUMPS.search(name):
+            at = len(given) - 1
+        if at >= 0:
+            label = text_of(given[at]) if at < len(given) and given[at].type == "identifier" else ""
+        pattern = rb"[;{}:\n]\s{0,80}%s\s{0,80}:(?!:)" % re.escape(label.encode())
+        body = self.source.code[self.body.start_byte : self.body.end_byte] if label else b""
+        return label if label and re.search(pattern, body) else ""
+
+    def _jumps_if_failed(self, result: str, label: str, node: Node) -> None:
+        """The function goes to the label unless the call that gave the result succeeds."""
+        self.fork(lambda yes, no: self.test(node, yes, no, result, same=False), lambda: self.jump_to_label(label), None)
 
     def _is_owner(self, lvalue: str, name: str, at: int) -> bool:
         """Whether it is a local object of a class: what ``&`` gives is the address of a handle that it holds, and ends. From where the

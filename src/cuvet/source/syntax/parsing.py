@@ -74,6 +74,18 @@ class Source:
         )
 
     @cached_property
+    def jumping_macros(self) -> dict[str, tuple[str, int]]:
+        """Macros of the file that go to a label if something fails: by name, the label, and which parameter names it, or -1."""
+        found: dict[str, tuple[str, int]] = {}
+        for macro in _MACRO.findall(self.text) if b"goto" in self.text and b"#define" in self.text else ():
+            head, jumps = _MACRO_HEAD.match(macro), _GOTO.findall(macro)
+            if head is not None and len(jumps) == 1 and _ASKS.search(macro, head.end(), macro.find(b"goto")):
+                parameters = [each.strip() for each in head[2].split(b",")]
+                at = parameters.index(jumps[0]) if jumps[0] in parameters else -1
+                found[head[1].decode()] = jumps[0].decode(), at
+        return found
+
+    @cached_property
     def called(self) -> list[tuple[str, int, int]]:
         """Name, start and end of whatever stands before an opening bracket: what is called, declared or initialised."""
         return [(match[1].decode(), match.start(), match.end()) for match in _CALLED.finditer(self.text)]
@@ -126,6 +138,9 @@ class Source:
 
 
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
+
+_MACRO_HEAD = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]{0,400})\)")
+_GOTO, _ASKS = re.compile(rb"\bgoto\s+(\w+)"), re.compile(rb"\bif\b")
 
 
 def readable(path: Path, text: bytes) -> bytes:
