@@ -8,7 +8,7 @@ from cuvet.source.program import Condition, Parameter, Value
 from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
 
 HANDLE = re.compile(
-    r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"
+    r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+(?:[A-Z]\w*)?(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"
     r"|cufftHandle|ncclComm_t|nvrtcProgram|nvJitLinkHandle)\b"
 )
 """Types of variables that hold objects of CUDA: pointers and handles."""
