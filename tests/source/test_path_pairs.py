@@ -7,6 +7,131 @@ import pytest
 from .test_paths import check, names
 
 PAIRS = {
+    "a macro of another file that goes to a label": (
+        """
+        int f(size_t n) {
+            int result = 0;
+            float *p = nullptr, *q = nullptr;
+            CHECK_GOTO(cudaMalloc(&p, n), result, end);
+            CHECK_GOTO(cudaMalloc(&q, n), result, end);
+            CHECK(cudaFree(q));
+        end:
+            CHECK(cudaFree(p));
+            return result;
+        }""",
+        """
+        int f(size_t n) {
+            int result = 0;
+            float *p = nullptr, *q = nullptr;
+            CHECK_GOTO(cudaMalloc(&p, n), result, end);
+            CHECK_GOTO(cudaMalloc(&q, n), result, end);
+            CHECK(cudaFree(q));
+            CHECK(cudaFree(p));
+        end:
+            return result;
+        }""",
+        "source-leak-on-failure",
+    ),
+    "a macro of the file that is given the label": (
+        """
+        #define OR_GO(call, to) if ((call) != cudaSuccess) goto to
+        int f(size_t n) {
+            float *p = nullptr, *q = nullptr;
+            OR_GO(cudaMalloc(&p, n), first);
+            OR_GO(cudaMalloc(&q, n), second);
+            CHECK(cudaFree(q));
+        second:
+            CHECK(cudaFree(p));
+        first:
+            return 0;
+        }""",
+        """
+        #define OR_GO(call, to) if ((call) != cudaSuccess) goto to
+        int f(size_t n) {
+            float *p = nullptr, *q = nullptr;
+            OR_GO(cudaMalloc(&p, n), first);
+            OR_GO(cudaMalloc(&q, n), first);
+            CHECK(cudaFree(q));
+        second:
+            CHECK(cudaFree(p));
+        first:
+            return 0;
+        }""",
+        "source-leak-on-failure",
+    ),
+    "a handle without a value, and what may have given it one": (
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            auto make = [&] { CHECK(cudaEventCreate(&e)); };
+            make();
+            if (n < 0) goto end;
+            CHECK(cudaEventCreate(&e));
+        end:
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            if (n < 0) goto end;
+            CHECK(cudaEventCreate(&e));
+        end:
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        "event-never-created",
+    ),
+    "without a value unless a loop gives it one": (
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            for (int i = 0; i < n; i++) {
+                if (i == n) goto end;
+                CHECK(cudaEventCreate(&e));
+                break;
+            }
+        end:
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            for (int i = 0; i < n; i++) work(i);
+            if (n < 0) goto end;
+            CHECK(cudaEventCreate(&e));
+        end:
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        "event-never-created",
+    ),
+    "a break out of a switch, and a goto": (
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            switch (n) {
+            case 1: break;
+            default: CHECK(cudaEventCreate(&e));
+            }
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        """
+        int f(int n) {
+            cudaEvent_t e;
+            switch (n) {
+            case 1: goto end;
+            default: break;
+            }
+            CHECK(cudaEventCreate(&e));
+        end:
+            CHECK(cudaEventDestroy(e));
+            return n;
+        }""",
+        "event-never-created",
+    ),
     "kept in an array that others see": (
         "void f(cudaStream_t *kept, int i) { cudaStream_t s; CHECK(cudaStreamCreate(&s)); kept[i] = s; }",
         "void f(cudaStream_t *kept, int i) { cudaStream_t s, t; CHECK(cudaStreamCreate(&s)); t = s; }",

@@ -99,6 +99,11 @@ class Builder:
         self.jump(label)
         self.start(label)
 
+    @property
+    def labels(self) -> frozenset[int]:
+        """The blocks that begin at a label, or would if it were set."""
+        return frozenset(self._labels.values())
+
     def forget_labels(self, since: int) -> None:
         """Those that were set since ``labels_set`` was that long stand in another arm of #if, which may have the same ones."""
         for name in self.labels_set[since:]:

@@ -74,7 +74,7 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
 
 
 class Assign(msgspec.Struct, tag="assign", gc=False):
-    """``declared``: the lvalue is a new variable of type ``kind``."""
+    """``declared``: the lvalue is a new variable of type ``kind``; ``unset``: it holds nothing yet."""
 
     lvalue: str
     value: Value
@@ -82,6 +82,7 @@ class Assign(msgspec.Struct, tag="assign", gc=False):
     end: int
     declared: bool = False
     kind: str = ""
+    unset: bool = False
 
 
 class Escape(msgspec.Struct, tag="escape", gc=False):
@@ -176,6 +177,8 @@ class Function(msgspec.Struct):
     ranges: list[Range] = []
     captured: frozenset[str] = frozenset()
     """Variables that a lambda of the function knows by reference: it may end what they hold later."""
+    labels: frozenset[int] = frozenset()
+    """Blocks that begin at a label."""
     states: dict[str, list[int]] = {}
     """By variable, where it is set to a constant, counted up, or set to what a call of CUDA gives: there it may say what was done."""
 

@@ -16,10 +16,12 @@ class LibraryHandleNeverCreated(CallRule):
     why: The variable was never set, or holds something else. cuDNN was measured to return CUDNN_STATUS_SUCCESS.
     instead: Initialise the variable to NULL, and create the handle before its first use.
     limits: A warning, and only if every call is recorded: an unseen copy of the library may have created the handle. Silent about cuFFT
-      plans, which are small numbers, and about cuBLASLt, which accepts cuBLAS handles.
+      plans, which are small numbers, and about cuBLASLt, which accepts cuBLAS handles. In source code only where a goto leads past the
+      creation, to where the handle is destroyed.
     """
 
     code = "CV973"
+    in_source = True
     severity = "warning"
     summary = "a call of a library uses a handle that was never created"
     help = "create the handle before its first use, and initialise the variable to NULL"
@@ -41,10 +43,39 @@ cu.cudnn.cudnnSetStream(handle, 0)
 ## handle that another thread made
 handle = cu.in_thread(cu.cublas.cublasCreate)
 cu.cublas.cublasSetStream(handle, 0)
+
+## C++: NULL until it is created [cuda]
+int solve(double *values, int n) {
+    int result = -1;
+    cublasHandle_t handle = nullptr;
+    if (n > limit())
+        goto end;
+    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS)
+        goto end;
+    result = work(handle, values, n);
+end:
+    if (handle)
+        cublasDestroy(handle);
+    return result;
+}
 """
     INVALID = """
 ## memory that is no handle
 cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-created]
+
+## C++: left out [cuda]
+int solve(double *values, int n) {
+    int result = -1;
+    cublasHandle_t handle;
+    if (n > limit())
+        goto end;
+    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS)
+        goto end;
+    result = work(handle, values, n);
+end:
+    cublasDestroy(handle);  // warning: [library-handle-never-created]
+    return result;
+}
 """
 
     @classmethod

@@ -9,10 +9,12 @@ class MemoryFreeNeverAllocated(CallRule):
     checks: A free function is given an address that no CUDA allocation returned: of ``malloc``, ``new`` or the stack, or uninitialised.
     why: The free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
     instead: Free each pointer with the counterpart of its allocation: ``free`` for ``malloc``, ``cuMemFree`` for ``cuMemAlloc``.
-    limits: Reported only when the call fails, because memory can come from libraries and processes that were not watched.
+    limits: Reported only when the call fails, because memory can come from libraries and processes that were not watched. In source code
+      only where a goto leads past all that gives a variable its value, to where the variable is freed.
     """
 
     code = "CV403"
+    in_source = True
     summary = "memory that CUDA did not allocate is freed"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
@@ -20,6 +22,10 @@ class MemoryFreeNeverAllocated(CallRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE for malloc memory (free_host_ptr, freeasync_host, freehost_malloc)
     documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)
+    documented: cudaFree frees the memory space pointed to by devPtr, which must have been returned by a previous call to cudaMalloc or
+      another allocation function; if devPtr is 0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    documented: an object of automatic storage that is declared without a value has an indeterminate one (cppreference, C,
+      Initialization)
     """
     VALID = """
 ## device memory
@@ -38,6 +44,87 @@ cu.cuCtxSetCurrent(0)
 other = cu.cuCtxCreate(0, 0, device)
 cu.cuMemFree(memory)
 cu.cuCtxDestroy(other)
+
+## C++: NULL where the allocation is left out [cuda]
+cudaError_t scale(const float *from, float *to, int n) {
+    float *in = nullptr, *out = nullptr;
+    cudaError_t status = cudaMalloc(&in, n);
+    if (status != cudaSuccess)
+        goto end;
+    status = cudaMalloc(&out, n);
+    if (status != cudaSuccess)
+        goto end;
+    status = run(in, out, from, to);
+end:
+    cudaFree(out);
+    cudaFree(in);
+    return status;
+}
+
+## C++: one label for each [cuda]
+cudaError_t scale(const float *from, float *to, int n) {
+    float *in, *out;
+    cudaError_t status = cudaMalloc(&in, n);
+    if (status != cudaSuccess)
+        goto end;
+    status = cudaMalloc(&out, n);
+    if (status != cudaSuccess)
+        goto end_in;
+    status = run(in, out, from, to);
+    cudaFree(out);
+end_in:
+    cudaFree(in);
+end:
+    return status;
+}
+
+## C++: freed only if it was made [cuda]
+cudaError_t scale(const float *from, int n) {
+    float *in;
+    int made = 0;
+    cudaError_t status = cudaSuccess;
+    if (n == 0)
+        goto end;
+    status = cudaMalloc(&in, n);
+    if (status != cudaSuccess)
+        goto end;
+    made = 1;
+    status = run(in, from);
+end:
+    if (made)
+        cudaFree(in);
+    return status;
+}
+
+## C++: the same condition twice [cuda]
+cudaError_t scale(const float *from, int n) {
+    float *in;
+    cudaError_t status = cudaSuccess;
+    if (n == 0)
+        goto end;
+    status = cudaMalloc(&in, n);
+    status = run(in, from);
+end:
+    if (n > 0)
+        cudaFree(in);
+    return status;
+}
+
+## C++: a function sets all first [cuda]
+cudaError_t scale(const float *from, int n) {
+    float *in, *out;
+    cudaError_t status = cudaSuccess;
+    clear(in, &out);
+    if (n == 0)
+        goto end;
+    CHECK(cudaMalloc(&in, n));
+    CHECK(cudaMalloc(&out, n));
+    run(in, out, from);
+end:
+    cudaFree(out);
+    cudaFree(in);
+    return status;
+}
 """
     INVALID = """
 ## host memory
@@ -51,6 +138,57 @@ cu.cuMemFreeAsync(buffer, 0)  # error: [memory-free-never-allocated]
 ## host memory that is not pinned
 buffer = cu.host(64)
 cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
+
+## C++: a failure before it is allocated [cuda]
+cudaError_t scale(const float *from, float *to, int n) {
+    float *in, *out;
+    cudaError_t status = cudaMalloc(&in, n);
+    if (status != cudaSuccess)
+        goto end;
+    status = cudaMalloc(&out, n);
+    if (status != cudaSuccess)
+        goto end;
+    status = run(in, out, from, to);
+end:
+    cudaFree(out);  // warning: [memory-free-never-allocated]
+    cudaFree(in);
+    return status;
+}
+
+## C++: a macro that goes to the end [cuda]
+#define DO(call)                        \\
+    do {                                \\
+        status = (call);                \\
+        if (status != cudaSuccess)      \\
+            goto end;                   \\
+    } while (0)
+
+cudaError_t scale(const float *from, float *to, int n) {
+    cudaError_t status;
+    float *in, *out;
+    DO(cudaMalloc(&in, n));
+    DO(cudaMalloc(&out, n));
+    DO(cudaMemcpy(in, from, n, cudaMemcpyHostToDevice));
+end:
+    if (out)
+        cudaFree(out);  // warning: [memory-free-never-allocated]
+    cudaFree(in);
+    return status;
+}
+
+## C++: nothing to do [cuda]
+int scale(const float *from, int n) {
+    float *in;
+    int result = -1;
+    if (n == 0)
+        goto end;
+    if (cudaMalloc(&in, n) != cudaSuccess)
+        goto end;
+    result = run(in, from);
+end:
+    cudaFree(in);  // warning: [memory-free-never-allocated]
+    return result;
+}
 """
 
     @classmethod

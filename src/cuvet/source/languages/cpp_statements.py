@@ -5,7 +5,16 @@ from functools import partial
 
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp_conditions import Conditions
-from cuvet.source.languages.cpp_text import adds_nothing, bound_names, constant, declared, goes_on, is_plain, qualified
+from cuvet.source.languages.cpp_text import (
+    HANDLE,
+    adds_nothing,
+    bound_names,
+    constant,
+    declared,
+    goes_on,
+    is_plain,
+    qualified,
+)
 from cuvet.source.languages.flow import Act
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type
@@ -134,7 +143,8 @@ class Lowering(Conditions):
                 self.emit(Escape(value, node.start_byte, written=True))
             value = None
         if self.concerns(name) or isinstance(value, str):
-            self.emit(Assign(name, value, node.start_byte, node.end_byte, declared=local, kind=kind + shape))
+            unset = local and initial is None and _holds_nothing(kind, shape)
+            self.emit(Assign(name, value, node.start_byte, node.end_byte, local, kind + shape, unset))
         for each in filter(self.concerns, bound_names(node)):
             self.emit(Assign(each, None, node.start_byte, node.end_byte, declared=local, kind=kind))
 
@@ -327,6 +337,11 @@ class Lowering(Conditions):
                 self.statement(otherwise)
 
         self.fork(lambda yes, no: self.builder.branch(test, yes, no, defined), first, other)
+
+
+def _holds_nothing(kind: str, shape: str) -> bool:
+    """Whether a variable that is declared without a value is a pointer, or a handle of CUDA, of which the value is not determined."""
+    return shape.strip("*") == "" and HANDLE.search(kind + shape) is not None
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:

@@ -80,6 +80,7 @@ class Flow(Operations):
             static=static,
             ranges=self.ranges,
             captured=frozenset(self.by_lambda),
+            labels=self.builder.labels,
             states=_states(self.source.code[self.node.start_byte : self.node.end_byte], self.node.start_byte),
         )
 

@@ -91,6 +91,12 @@ class Arms:
         ends = {at for at, block in enumerate(blocks) if any(isinstance(each, Return) for each in block.operations)}
         return frozenset(arm for arm in self.leaving if not ends.isdisjoint(self._inside[arm]))
 
+    def goes_to_label(self, arm: Arm) -> bool:
+        """Whether the arm, or something in it, goes to a label."""
+        blocks, labels = self._function.blocks, self._function.labels
+        edges = [blocks[arm[0]].edges[arm[1]], *(edge for at in self._inside.get(arm, ()) for edge in blocks[at].edges)]
+        return any(edge.kind == "jump" and edge.target in labels for edge in edges)
+
     def changing(self, lvalue: str) -> frozenset[Arm]:
         """Those that may change, end or give away what the lvalue holds, or call a function on the object that the lvalue is in."""
         objects = (lvalue[:at] for at, character in enumerate(lvalue) if character == ".")

@@ -6,9 +6,9 @@ changed the object. They have to lie on one chain, each within the one before.
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
 
-from cuvet.source.paths.trace import Guards, SourceCall
+from cuvet.source.paths.trace import Guards, SourceCall, Unset
 from cuvet.source.paths.walk import Path, Taken
-from cuvet.source.program import Address, Condition
+from cuvet.source.program import THROWN, Address, Assign, Condition, Invoke, Operation
 
 _BESIDE = 300
 """Bytes between a call and the statement that notes it."""
@@ -93,6 +93,40 @@ def _may_pass_by(path: Path, taken: Taken, about: _About, chain: _Chain, lost: b
 def passes_by(path: Path, taken: Taken, lvalue: str) -> bool:
     """Whether the other arm of the decision would have changed what the lvalue holds."""
     return (taken.block, 1 - taken.arm) in path.arms.changing(lvalue)
+
+
+def skips_value(path: Path, unset: Unset) -> Taken | None:
+    """The decision by which the function goes to a label past all that gives the variable a value; None if that is not certain. It is the
+    only one of which nothing is known, and what is called there depends on nothing else than the variable."""
+    lvalue, by, between = unset.lvalue, unset.by, list(path.between(unset.step, unset.by.step))
+    free = [taken for taken in between if taken.free]
+    jumps = [taken for taken in between if path.arms.goes_to_label((taken.block, taken.arm))]
+    skip = jumps[-1] if jumps else None
+    if skip is None or skip.condition is None or any(passes_by(path, taken, lvalue) for taken in between):
+        return None
+    if any(block in path.loops and (block, arm) not in unset.guards for block, arm in path.arms.changing(lvalue)):
+        return None
+    asked = [taken for taken in free if taken not in jumps and (taken.block, taken.arm) in by.guards]
+    unsure = [
+        taken for taken in free if taken in jumps or (taken.condition and taken.condition.text.startswith(THROWN))
+    ]
+    if len(unsure) > (not path.effects.failing) or not all(_asks_only(taken, lvalue) for taken in asked):
+        return None
+    is_set = any(
+        skip.condition.start < each.start < by.written.start and _sets(each, lvalue)
+        for each in path.function.operations
+    )
+    return skip if is_set else None
+
+
+def _asks_only(taken: Taken, lvalue: str) -> bool:
+    return taken.condition is not None and taken.condition.lvalue == lvalue
+
+
+def _sets(operation: Operation, lvalue: str) -> bool:
+    if isinstance(operation, Assign):
+        return operation.lvalue == lvalue and not operation.declared
+    return isinstance(operation, Invoke) and Address(lvalue) in operation.arguments
 
 
 def _way_to(path: Path, taken: Taken) -> Guards:

@@ -28,7 +28,7 @@ from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
 from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, root
 from cuvet.source.paths.judging import given_to_heap
-from cuvet.source.paths.trace import Here, Key, Left, SourceCall
+from cuvet.source.paths.trace import Here, Key, Left, SourceCall, Unset
 from cuvet.source.paths.world import FAILED, World, told
 from cuvet.source.program import (
     Address,
@@ -84,6 +84,7 @@ class Effects:
         self.world = World(self.handles, refused, arms.may_race)
         self.statuses = Statuses()
         self.left: list[Left] = []
+        self.unset: list[Unset] = []
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
         self._lent: dict[str, frozenset[int]] = {}
@@ -95,6 +96,8 @@ class Effects:
         """By result of a function that returns a struct: the call, of which members are made."""
         self._on_heap: set[int] = set()
         """Memory of the host, which CUDA cannot end."""
+        self._nothing: dict[int, tuple[Assign, Here]] = {}
+        """By the word of a variable that was declared without a value: where that was."""
         self._unchecked: set[int] = set()
         """Made by calls whose status nobody looked at."""
 
@@ -164,7 +167,7 @@ class Effects:
         )
 
     def _counts(self) -> tuple[int, int, int, SourceCall | None]:
-        return len(self.world.changed), len(self.world.broken), len(self.left), self._ended_context.by
+        return len(self.world.changed), len(self.world.broken), len(self.left) + len(self.unset), self._ended_context.by
 
     def operate(self, operation: Operation, here: Here) -> None:
         if isinstance(operation, Assign):
@@ -214,6 +217,8 @@ class Effects:
         if not operation.declared and handles.words.get(lvalue) != word:
             self._lost(lvalue, operation, here)
         handles.set(lvalue, word)
+        if operation.unset and lvalue not in self.function.captured:
+            self._nothing[handles.word(lvalue)] = operation, here
         if word is not None and handles.lvalues.get(word, "")[:1] == "%":
             handles.lvalues[word] = lvalue
         if isinstance(value, str):
@@ -321,6 +326,9 @@ class Effects:
             return
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
+        self._ends_nothing(operation, found, here)
+        for at, _ in found.made if fails else ():
+            self._may_be_set(pointed_at(operation.argument(at)))
         made = {at: self.handles.fresh() for at, _ in found.made} if found.made and not fails else {}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)
@@ -336,6 +344,22 @@ class Effects:
             self._made(operation.argument(at), word, operation, here)
             if not operation.checked and not operation.result:
                 self._unchecked.add(word)
+
+    def _ends_nothing(self, operation: Invoke, found: Meaning, here: Here) -> None:
+        """The call may end what a variable holds that was given no value."""
+        for at, role in found.ended if self._nothing and self.world.judging else ():
+            value = operation.argument(at)
+            word = self.handles.known(value) or 0
+            if word in self._nothing and word not in self.handles.escaped and isinstance(value, str):
+                declared, then = self._nothing[word]
+                if declared.lvalue == value:
+                    call = told(found.told, found.with_argument(at, word), operation, here)
+                    self.unset.append(Unset(value, role.kind, declared, then.guards, then.step, call))
+
+    def _may_be_set(self, lvalue: str) -> None:
+        """A function, or a macro, may give a value to a variable that has none."""
+        if self._nothing and self.handles.words.get(lvalue, 0) in self._nothing:
+            self.handles.set(lvalue, None)
 
     def _prepare(self, operation: Invoke, found: Meaning, fails: bool) -> None:
         """What the call ends is there; what it gets the address of is known to CUDA."""
@@ -570,6 +594,7 @@ class Effects:
 
     def _forget_constant(self, lvalue: str) -> None:
         """A function that is given the variable may set it: its parameter may be a reference. Statuses are only looked at."""
+        self._may_be_set(lvalue)
         word = self.handles.words.get(lvalue)
         if word is not None and word < FIRST and lvalue not in self.statuses:
             self.handles.set(lvalue, None)

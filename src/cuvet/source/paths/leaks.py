@@ -5,9 +5,14 @@ import re
 import msgspec
 
 from cuvet.catalog import Kind
+from cuvet.catalog.kinds import ALLOCATIONS, LIBRARY_OBJECTS
 from cuvet.findings import Finding
 from cuvet.model import Allocation, HostMemory
+from cuvet.rules import rules_that_are
 from cuvet.rules.exit.leak import LeakedAtExit
+from cuvet.rules.library_handle.never_created import LibraryHandleNeverCreated
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.memory.free_never_allocated import MemoryFreeNeverAllocated
 from cuvet.rules.rule import Rule
 from cuvet.rules.source.leak import SourceLeak
 from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
@@ -47,6 +52,15 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     return SourceLeakOnReturn if released else SourceLeak
 
 
+def rule_of_unset(kind: Kind) -> type[Rule] | None:
+    """The rule that is broken where an object of the kind is ended through a variable without a value."""
+    if kind in ALLOCATIONS:
+        return MemoryFreeNeverAllocated
+    if kind in LIBRARY_OBJECTS:
+        return LibraryHandleNeverCreated
+    return next((rule for rule in rules_that_are(NeverCreated) if rule.kind is kind), None)
+
+
 def _unknown_elements(lvalue: str) -> list[str]:
     """``a[*]`` for ``a[0]``: what an element is called where nobody knows which it is."""
     return [f"{lvalue[: at.start()]}[*]{lvalue[at.end() :]}" for at in _ELEMENT.finditer(lvalue)]
@@ -65,12 +79,12 @@ def message(left: Left, line: int) -> str:
 
 
 def also(first: Finding, second: Finding) -> Finding:
-    """One finding about what is lost on the same way out."""
+    """One finding about what is lost on the same way out, or is ended without a value."""
     objects = first.objects + second.objects
-    begin, _, end = first.message.partition(" allocated here" if " allocated here" in first.message else " made here")
+    word = next(each for each in (" allocated here", " made here", " is given no value") if each in first.message)
+    begin, _, end = first.message.partition(word)
     names = begin.split(" (and ")[0]
     more = ", ".join(f"`{each.name}`" for each in objects[1:4]) + (
         f" and {len(objects) - 4} more" if len(objects) > 4 else ""
     )
-    word = " allocated here" if " allocated here" in first.message else " made here"
     return msgspec.structs.replace(first, objects=objects, message=f"{names} (and {more}){word}{end}")

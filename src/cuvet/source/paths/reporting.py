@@ -10,12 +10,12 @@ from cuvet.model import Object
 from cuvet.rules.lifecycle import ending, root
 from cuvet.rules.rule import Rule, Violation
 from cuvet.source.calls import meaning, symbols
-from cuvet.source.paths.belief import believable, passes_by
+from cuvet.source.paths.belief import believable, passes_by, skips_value
 from cuvet.source.paths.handles import SIZE
 from cuvet.source.paths.judging import SOME_DEVICE
-from cuvet.source.paths.leaks import also, message, rule_broken
+from cuvet.source.paths.leaks import also, message, rule_broken, rule_of_unset
 from cuvet.source.paths.racing import is_certain, is_race
-from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
+from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall, Unset
 from cuvet.source.paths.walk import Path, Taken
 from cuvet.source.program import THROWN, Function, Invoke, Return
 from cuvet.source.sites import finding, frame, site
@@ -95,6 +95,26 @@ class Reporter:
             self.site(written),
             path=(first, *decisions, end),
             objects=(self._object(left.object, path, left.by),),
+        )
+
+    def unset(self, unset: Unset, path: Path) -> Finding | None:
+        rule, written = rule_of_unset(unset.kind), unset.by.written
+        skip = skips_value(path, unset)
+        if rule is None or skip is None or skip.condition is None or unset.lvalue in self.source.released_by_macros:
+            return None
+        skip_at = skip.condition.start
+        shown = f"`{unset.lvalue}`"
+        declared = Step(
+            frame=self.frame(unset.declared.start, unset.declared.end), text=f"{shown} is declared without a value here"
+        )
+        end = Step(frame=self.frame(written.start, written.end), text=f"{written.name} is called with it here")
+        return finding(
+            rule,
+            f"{shown} is given no value before the function comes here from line {self.source.line(skip_at)}",
+            self.site(written),
+            path=(declared, self._decision(skip), end),
+            objects=(ObjectReport(kind=unset.kind.noun, handle="", generation=0, name=unset.lvalue),),
+            severity="warning",
         )
 
     def _decisions(
@@ -230,8 +250,22 @@ def findings_of(paths: list[Path], reporter: Reporter) -> list[Finding]:
             key = (broken.violation.rule.code, broken.call.written.start)
             if key not in found and (finding := reporter.of(broken, path)) is not None:
                 found[key] = finding
+    found.update(_unset(reporter, paths))
     found.update(_lost(reporter, paths))
     return list(found.values())
+
+
+def _unset(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Finding]:
+    """Variables that are ended without a value: one finding for all of a rule, with the names of the others."""
+    found: dict[tuple[str, int], Finding] = {}
+    told: set[str] = set()
+    for path, unset in [(each, unset) for each in paths for unset in each.effects.unset]:
+        finding = None if unset.lvalue in told else reporter.unset(unset, path)
+        if finding is not None:
+            told.add(unset.lvalue)
+            key = (finding.name, 0)
+            found[key] = also(found[key], finding) if key in found else finding
+    return found
 
 
 def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Finding]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cuvet.catalog import Kind
 from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
 from cuvet.source.ownership import HEAP
@@ -72,3 +73,15 @@ class Left:
     def freed(self) -> bool:
         """The struct on the heap that held it is freed."""
         return isinstance(self.end, Invoke) and self.end.name in HEAP
+
+
+@dataclass(slots=True)
+class Unset:
+    """A call ends what a variable holds that has been given no value since its declaration, which is at ``step``, within ``guards``."""
+
+    lvalue: str
+    kind: Kind
+    declared: Assign
+    guards: Guards
+    step: int
+    by: SourceCall
