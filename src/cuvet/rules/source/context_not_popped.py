@@ -4,7 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceContextNotPopped(SourceRule):
     """
     checks: A function pushes a context, pops it at its end, and returns in between without popping it. Or each turn of a loop pushes a
-      context, and nothing in the function pops it.
+      context, and nothing in the function pops it. A return by a macro of the file, if a call fails, is a note.
     why: The context stays current in the thread. The caller works on with the wrong one, and the stack grows with each call.
     instead: Call ``cuCtxPopCurrent`` on every way out, or let an object do it whose destructor pops.
     limits: Silent if what stands between is named as if it pops, restores or guards something, and about a return that directly follows the
@@ -72,6 +72,17 @@ int fill(CUcontext context, CUdeviceptr values, int n) {
     status = cuMemsetD8(values, 0, n);
     CHECK(cuCtxPopCurrent(nullptr));
     return status == CUDA_SUCCESS ? 0 : -1;
+}
+
+## pushed and popped under a condition [cuda]
+int fill(CUcontext context, CUdeviceptr values, int n) {
+    if (context != nullptr)
+        CHECK(cuCtxPushCurrent(context));
+    bool filled = cuMemsetD8(values, 0, n) == CUDA_SUCCESS;
+    if (context == nullptr)
+        return filled;
+    CHECK(cuCtxPopCurrent(nullptr));
+    return filled;
 }
 
 ## a function that only pushes [cuda]
@@ -171,6 +182,21 @@ int fill(CUcontext context, CUdeviceptr values, int n) {
         return -1;
     CHECK(cuCtxPopCurrent(nullptr));
     return 0;
+}
+
+## popped behind a label, and a return at once [cuda]
+int fill(CUcontext context, CUdeviceptr values, int n) {
+    int result = -1;
+    if (cuCtxPushCurrent(context) != CUDA_SUCCESS)  // warning: [source-context-not-popped]
+        return -1;
+    if (n > 1024)
+        return -2;
+    if (cuMemsetD8(values, 0, n) != CUDA_SUCCESS)
+        goto pop;
+    result = 0;
+pop:
+    CHECK(cuCtxPopCurrent(nullptr));
+    return result;
 }
 
 ## in each turn of a loop [cuda]

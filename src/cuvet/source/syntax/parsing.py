@@ -86,6 +86,16 @@ class Source:
         return found
 
     @cached_property
+    def returning_macros(self) -> frozenset[str]:
+        """Macros of the file that return from the function if something fails."""
+        found: set[str] = set()
+        for macro in _MACRO.findall(self.text) if b"#define" in self.text else ():
+            head, returns = _MACRO_HEAD.match(macro), _RETURN.search(macro)
+            if head is not None and returns is not None and _ASKS.search(macro, head.end(), returns.start()):
+                found.add(head[1].decode())
+        return frozenset(found)
+
+    @cached_property
     def called(self) -> list[tuple[str, int, int]]:
         """Name, start and end of whatever stands before an opening bracket: what is called, declared or initialised."""
         return [(match[1].decode(), match.start(), match.end()) for match in _CALLED.finditer(self.text)]
@@ -140,7 +150,7 @@ class Source:
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
 
 _MACRO_HEAD = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]{0,400})\)")
-_GOTO, _ASKS = re.compile(rb"\bgoto\s+(\w+)"), re.compile(rb"\bif\b")
+_GOTO, _RETURN, _ASKS = (re.compile(rb"\b%s\b" % word) for word in (rb"goto\s+(\w+)", rb"return", rb"if"))
 
 
 def readable(path: Path, text: bytes) -> bytes:

@@ -7,7 +7,7 @@ from cuvet.findings import Finding, Step
 from cuvet.rules.source.context_not_popped import SourceContextNotPopped
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
-from cuvet.source.textual.context_stack import ENDS, MAY_POP, POPS, PUSHES
+from cuvet.source.textual.context_stack import STACK
 
 _PUSH = re.compile(rb"\.(?:push|PushContext)[ \t]*\([ \t]*\)|\bcuCtxPushCurrent(?:_v2)?[ \t]*\(")
 _CALLS = ("call", "invocation_expression")
@@ -42,7 +42,7 @@ def pushed_findings(root: Node, source: Source) -> Iterator[Finding]:
             push is None
             or function is None
             or function.type not in _FUNCTIONS
-            or not (name in PUSHES or name in _METHODS)
+            or not (name in STACK.begins or name in _METHODS)
         ):
             continue
         pops = [each for each in _within(function) if each.type in _CALLS and _pops(each, push, name)]
@@ -70,8 +70,8 @@ def _name(call: Node) -> str:
 
 def _pops(call: Node, push: Node, name: str) -> bool:
     """Whether the call takes from the stack what the push put there."""
-    if name in PUSHES:
-        return _name(call) in POPS | ENDS
+    if name in STACK.begins:
+        return _name(call) in STACK.ends
     owner, _, method = field_text(call, "function").rpartition(".")
     same = owner == field_text(push, "function").rpartition(".")[0] or _CONTEXT.fullmatch(owner) is not None
     return method in _METHODS[name] and same and text_of(call).endswith(f"{method}()")
@@ -116,7 +116,7 @@ def _left(function: Node, push: Node, pop: Node, pops: list[Node], source: Sourc
             return None
         between = source.text[own.end_byte : each.end_byte]
         follows = enclosing(each, "if_statement") == own.next_named_sibling
-        if MAY_POP.search(between):
+        if STACK.may_end.search(between):
             return None
         if not (follows and _is_of_status(own)) and not _is_caught(each, block) and not _is_popped(each, pops):
             return each

@@ -24,6 +24,7 @@ from cuvet.source.textual import (
     forks,
     groups,
     growing,
+    mapped,
     moves,
     names,
     owners,
@@ -74,6 +75,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
         yield from context_stack.left_pushed(body)
+        yield from mapped.left_mapped(body)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
