@@ -6,7 +6,8 @@ class SourceHeapFree(SourceRule):
     checks: ``free`` or ``delete`` gets memory that CUDA allocated on the device, or pinned on the host.
     why: The heap does not know the address. glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
     instead: Use ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
-    limits: Only where one CUDA function allocates everything that the variable holds.
+    limits: Only where one CUDA function allocates everything that the variable holds. A member of a struct that functions outside of it make
+      and free is a warning, and only if one of them frees it as what it is.
     """
 
     code = "CV858"
@@ -41,6 +42,29 @@ void one(int n, bool pin) {
     else
         free(values);
 }
+
+## two objects of a struct, and only one is pinned [cuda]
+struct Buffer { float *values; };
+
+void pin(struct Buffer *buffer, size_t n) { CHECK(cudaMallocHost(&buffer->values, n)); }
+
+void unpin(struct Buffer *buffer) { CHECK(cudaFreeHost(buffer->values)); }
+
+void copy(struct Buffer *to, struct Buffer *from, size_t n) {
+    to->values = (float *)malloc(n);
+    CHECK(cudaMemcpy(to->values, from->values, n, cudaMemcpyDefault));
+    free(to->values);
+}
+
+## nothing that frees it as what it is [cuda]
+struct Buffer { float *values; };
+
+void pin(struct Buffer *buffer, size_t n) { CHECK(cudaMallocHost(&buffer->values, n)); }
+
+void drop(struct Buffer *buffer) {
+    CHECK(cudaDeviceSynchronize());
+    free(buffer->values);
+}
 """
     INVALID = """
 ## pinned memory [cuda]
@@ -55,6 +79,29 @@ void fill(int n) {
     float *values;
     cudaMalloc(&values, n);
     delete[] values;  // error: [source-heap-free]
+}
+
+## what another function of the struct frees well [cuda]
+struct Buffer { float *values; size_t size; };
+
+struct Buffer *create(size_t size) {
+    struct Buffer *buffer = (struct Buffer *)malloc(sizeof(struct Buffer));
+    buffer->size = size;
+    CHECK(cudaHostAlloc((void **)&buffer->values, size, cudaHostAllocDefault));
+    return buffer;
+}
+
+void destroy(struct Buffer *buffer) {
+    CHECK(cudaFreeHost(buffer->values));
+    free(buffer);
+}
+
+void shrink(struct Buffer **buffer, size_t size) {
+    struct Buffer *old = *buffer;
+    *buffer = create(size);
+    CHECK(cudaMemcpy((*buffer)->values, old->values, size, cudaMemcpyDefault));
+    free(old->values);  // warning: [source-heap-free]
+    free(old);
 }
 
 ## member [cuda]

@@ -133,7 +133,9 @@ def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
     if wrong is not None:
         first, last, kind, counterpart = wrong
         rule: type[Rule] = SourceHeapFree if last.kind == "heap" else MemoryFreeWrongFunction
-        yield finding_of(rule, whole, member, last, f"{member} is {kind}, which is for {counterpart}", first, last)
+        severity: Severity | None = "warning" if last.kind == "heap" and not last.method else None
+        message = f"{member} is {kind}, which is for {counterpart}"
+        yield finding_of(rule, whole, member, last, message, first, last, severity=severity)
 
 
 def _wrong_function(
@@ -145,7 +147,7 @@ def _wrong_function(
         return None
     for effect in ended:
         if effect.kind == "heap" and (
-            effect.guarded or any(each.guarded for each in made) or not _of_one_object(effect, made)
+            effect.guarded or any(each.guarded for each in made) or not _of_every_object(effect, made, ended)
         ):
             continue
         if made[0].kind == _HOST and effect.kind in (_DEVICE, "heap"):
@@ -155,9 +157,13 @@ def _wrong_function(
     return None
 
 
-def _of_one_object(effect: Effect, made: list[Effect]) -> bool:
-    """Whether all are functions of the class itself: two parameters may be two objects of the class."""
-    return effect.method and all(each.method for each in made)
+def _of_every_object(effect: Effect, made: list[Effect], ended: list[Effect]) -> bool:
+    """Whether the member is made in whatever object of the class the function may have. All are functions of the class itself, or none is:
+    then two parameters may be two objects, and another function must free the member as what it is."""
+    if effect.method:
+        return all(each.method for each in made)
+    others = (each for each in ended if each.function != effect.function)
+    return not any(each.method for each in made) and any(each.kind == made[0].kind for each in others)
 
 
 def _how_complete(whole: Whole, member: str, lasting: set[str]) -> Severity | None:
