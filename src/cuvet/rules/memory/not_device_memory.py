@@ -6,7 +6,8 @@ from cuvet.rules.rule import CallRule, Violations
 
 class MemoryNotDeviceMemory(CallRule):
     """
-    checks: A copy or set is given NULL or an ordinary host address where it needs device memory.
+    checks: A copy or set is given NULL or an ordinary host address where it needs device memory. In C++ also: a call of a library that
+      works on the device, as one of cuSOLVER that writes `devInfo`, is given the address of a variable of the function.
     why: The direction of a copy says what each pointer is. The driver refuses the other kind, even if it could reach the bytes.
     instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) determines the direction itself.
     limits: Reported only when the call fails: some GPUs reach pageable host memory, and memory may come from libraries that were not
@@ -14,6 +15,7 @@ class MemoryNotDeviceMemory(CallRule):
     """
 
     code = "CV407"
+    in_source = True
     summary = "a copy or set is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
     entry_points = COPIES | SETS
@@ -22,6 +24,7 @@ class MemoryNotDeviceMemory(CallRule):
     measured: a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host
       buffers succeeds (memcpy_host_as_device)
     measured: NULL: CUDA_ERROR_INVALID_VALUE, unless no bytes are copied (memcpy_null)
+    documented: devInfo is in memory of the device (cuSOLVER, cuSolverDN, cusolverDn<t>potrf)
     documented: dstDevice is the base address of the destination, srcHost of the source (CUDA Driver API, Memory
       Management, cuMemcpyHtoD)
     """
@@ -40,6 +43,37 @@ pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemcpyHtoD(memory, pinned, 4096)
 cu.cuMemFreeHost(pinned)
 cu.cuMemFree(memory)
+
+## C++: the status of a factorization on the device [c++]
+bool factor(cusolverDnHandle_t handle, double *a, int n, double *work, int size, int *status) {
+    int told = 0;
+    CHECK(cusolverDnDgetrf(handle, n, n, a, n, work, nullptr, status));
+    CHECK(cudaMemcpy(&told, status, sizeof(told), cudaMemcpyDeviceToHost));
+    return told == 0;
+}
+
+## C++: scalars of the host [c++]
+void multiply(cublasHandle_t handle, const float *a, const float *b, float *c, int n) {
+    const float one = 1, zero = 0;
+    CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n));
+}
+
+## C++: a generator of the host [c++]
+float draw(curandGenerator_t generator) {
+    float number = 0;
+    CHECK(curandGenerateUniform(generator, &number, 1));
+    return number;
+}
+
+## C++: managed memory, and a result on the host [c++]
+__managed__ int shared;
+
+float norm(cublasHandle_t handle, cusolverDnHandle_t solver, double *a, double *work, float *x, int n) {
+    float result = 0;
+    CHECK(cusolverDnDgetrf(solver, n, n, a, n, work, nullptr, &shared));
+    CHECK(cublasSnrm2(handle, n, x, 1, &result));
+    return result;
+}
 """
     INVALID = """
 ## arguments in the wrong order
@@ -54,6 +88,21 @@ cu.cuMemsetD8(0, 0, 64)  # error: [memory-not-device-memory]
 
 ## host buffer as the source of a copy from the device
 cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device-memory]
+
+## C++: the status of a factorization in a variable [c++]
+bool factor(cusolverDnHandle_t handle, double *a, int n, double *work) {
+    int status = 0;
+    CHECK(cusolverDnDgetrf(handle, n, n, a, n, work, nullptr, &status));  // warning: [memory-not-device-memory]
+    CHECK(cudaDeviceSynchronize());
+    return status == 0;
+}
+
+## C++: one element of a vector in a variable [c++]
+float longer(cublasHandle_t handle, const float *scale, const float *values, int n) {
+    float sum = 0;
+    CHECK(cublasSaxpy(handle, 1, scale, values, 1, (float *)&sum, 1));  // warning: [memory-not-device-memory]
+    return sum;
+}
 """
 
     @classmethod

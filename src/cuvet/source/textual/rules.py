@@ -24,6 +24,7 @@ from cuvet.source.textual import (
     forks,
     groups,
     growing,
+    host_addresses,
     mapped,
     moves,
     names,
@@ -68,6 +69,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from elements.never_ended(body)
         yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
+        yield from host_addresses.given_to_libraries(body)
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
         yield from captures.forbidden(body)

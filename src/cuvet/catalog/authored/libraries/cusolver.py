@@ -15,6 +15,8 @@ HANDLES = {
     "cusparseMatDescr_t": Kind.CUSPARSE_DESCRIPTOR,
 }
 WORKSPACES = frozenset({"Work", "Workspace", "bufferOnDevice", "dWorkspace", "d_work", "pBuffer", "work"})
+ON_DEVICE = frozenset({"devInfo"})
+"""Parameters that point to memory of the device, whatever their type is (cuSOLVER, cuSolverDN: Function Reference)."""
 UNTRACKED: Reasons = {}
 
 ROLES: Roles = {"cusolverMgCreate": (creates(Kind.CUSOLVER_HANDLE, "handle", variant="several devices"),)}
