@@ -4,7 +4,8 @@ from cuvet.rules.rule import SourceRule
 class SourceStatusDropped(SourceRule):
     """
     checks: A function ignores the status of a CUDA call, and does not call ``cudaGetLastError`` afterwards. All such calls of a function
-      are one note. It is a warning if the function checks most other statuses, and the call creates something or waits.
+      are one note. It is a warning if the function checks most other statuses, and the call creates something or waits,
+      or if it is the update of an executable graph, and nothing else tells whether that was refused.
       In C++ also the status of a library's call (cuBLAS, cuFFT, cuRAND, cuSPARSE, cuSOLVER, cuDNN, cuTENSOR, NCCL, NVRTC) that makes or
       computes something.
     why: Almost every call can return an error of earlier work. After a failed allocation the variable keeps its old value.
@@ -22,6 +23,8 @@ class SourceStatusDropped(SourceRule):
     documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and
       Safety-Critical Programming, CUDA 1.3)
     documented: may return errors of previous, asynchronous launches (CUDA Runtime API, Memory Management, cudaMalloc)
+    documented: cudaGraphExecUpdate returns cudaErrorGraphExecUpdateFailure if the update could not be performed, as when the topology has
+      changed (CUDA Runtime API, Graph Management, cudaGraphExecUpdate)
     measured: the launch after a failed cudaMalloc succeeds; cudaGetLastError returns its error (peek_stale_error)
     """
     VALID = """
@@ -62,6 +65,15 @@ class Buffer {
 def clear(values, n):
     runtime.memset(values, 0, n)
     runtime.deviceSynchronize()
+
+## the outcome of an update of a graph [cuda]
+void renew(cudaGraphExec_t *exec, cudaGraph_t graph) {
+    if (cudaGraphExecUpdateResultInfo told; cudaGraphExecUpdate(*exec, graph, &told) != cudaSuccess) {
+        (void)cudaGetLastError();
+        CHECK(cudaGraphExecDestroy(*exec));
+        CHECK(cudaGraphInstantiate(exec, graph, 0));
+    }
+}
 
 ## a macro without arguments that asks for the last error [cuda]
 void wait(cudaStream_t stream) {
@@ -141,6 +153,23 @@ void transform(cufftHandle plan, cufftReal *values, cufftComplex *result) {
     cufftExecR2C(plan, values, result);  // note: [source-status-dropped]
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
+}
+
+## whether a graph was updated is not asked [cuda]
+void replay(cudaGraphExec_t exec, cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExecUpdateResultInfo told;
+    cudaGraphExecUpdate(exec, graph, &told);  // warning: [source-status-dropped]
+    CHECK(cudaGraphLaunch(exec, stream));
+}
+
+## the update is asked for its result [cuda]
+void replay(cudaGraphExec_t *exec, cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphNode_t node;
+    cudaGraphExecUpdateResult told;
+    cudaGraphExecUpdate(*exec, graph, &node, &told);  // note: [source-status-dropped]
+    if (told != cudaGraphExecUpdateSuccess)
+        CHECK(cudaGraphInstantiate(exec, graph, 0));
+    CHECK(cudaGraphLaunch(*exec, stream));
 }
 
 ## the other functions of the class look at theirs [cuda]

@@ -28,6 +28,8 @@ _DESTRUCTOR = re.compile(rb"~\w+\s*\(\s*(?:void)?\s*\)[^{};]*\{")
 _MOST_STEPS = 50
 _MAKES, _WAITS, _OTHER, _ENDS = range(4)
 """What a call does; the first matter most."""
+_REFUSED = frozenset({"cudaGraphExecUpdate", "cuGraphExecUpdate"})
+"""Functions that often cannot do what they are asked, which is no mistake, and then change nothing."""
 _DECLARED = (
     r"\b(?:cudaError_t|cudaError|CUresult|cu[a-z]+Status_t|cufftResult(?:_t)?|ncclResult_t|nvrtcResult|auto|int|unsigned)"
     r"\s+(?:\w+\s*,\s*)*{}\s*[;,]"
@@ -44,12 +46,23 @@ def dropped(body: Body) -> Iterator[Finding]:
     ranks = {_rank(call) for call in calls}
     if ranks - {_ENDS} and not (ranks <= {_WAITS, _ENDS} and _is_destructor_that_ends(body)):
         is_alone = of_cuda and not body.body.has_error and _others_are_checked(of_cuda, body)
-        severity: Severity = "warning" if is_alone else "note"
-        first = min(calls, key=lambda call: (_rank(call), call.start))
+        refused = [call for call in of_cuda if call.name in _REFUSED and not _outcome_is_read(call, body)]
+        severity: Severity = "warning" if is_alone or refused else "note"
+        first = min(refused or calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} ignored"
         several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
         path = tuple(body.step(call.node, f"the status of {call.name} is ignored here") for call in several)
         yield body.finding(SourceStatusDropped, first.node, message, api=first.name, severity=severity, path=path)
+
+
+def _outcome_is_read(call: Written, body: Body) -> bool:
+    """Whether what the call writes beside its status may be looked at: it is no variable, or is named again."""
+    given = [re.fullmatch(r"&\s*(\w+)", text_of(each)) for each in call.arguments[2:]]
+    texts = [text_of(each) for each in call.arguments[2:]]
+    return any(
+        body.words(match[1])[-1] > call.end if match else text not in ("NULL", "nullptr", "0")
+        for match, text in zip(given, texts, strict=True)
+    )
 
 
 def _is_destructor_that_ends(body: Body) -> bool:
