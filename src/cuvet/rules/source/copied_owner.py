@@ -42,6 +42,15 @@ class Timer {
     cudaEvent_t event_;
 };
 
+## a library's handle that is lent [cuda]
+class Solver {
+  public:
+    explicit Solver(cublasHandle_t handle) : handle_(handle) {}
+    ~Solver() { CHECK(cublasSetStream(handle_, nullptr)); }
+  private:
+    cublasHandle_t handle_;
+};
+
 ## C#: variables of a class are references [c#]
 class Timer {
     CUevent happened;
@@ -57,6 +66,15 @@ class Timer {
     ~Timer() { cudaEventDestroy(event_); }  // note: [source-copied-owner]
   private:
     cudaEvent_t event_;
+};
+
+## a library's handle [cuda]
+class Solver {
+  public:
+    Solver() { CHECK(cublasCreate(&handle_)); }
+    ~Solver() { CHECK(cublasDestroy(handle_)); }  // note: [source-copied-owner]
+  private:
+    cublasHandle_t handle_;
 };
 
 ## copies that the class asks the compiler for [cuda]

@@ -6,8 +6,8 @@ class SourceHeapFree(SourceRule):
     checks: ``free`` or ``delete`` gets memory that CUDA allocated on the device, or pinned on the host.
     why: The heap does not know the address. glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
     instead: Use ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
-    limits: Only where one CUDA function allocates everything that the variable holds. A member of a struct that functions outside of it make
-      and free is a warning, and only if one of them frees it as what it is.
+    limits: Only where one CUDA function allocates everything that the variable holds. A member of a struct that functions outside of it
+      make and free is a warning, and only if one of them frees it as what it is.
     """
 
     code = "CV858"
