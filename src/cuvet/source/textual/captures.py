@@ -14,6 +14,7 @@ from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
+from cuvet.source.textual.reached import calls_in
 from cuvet.source.textual.written import Body, Written, block_of
 
 _BEGINS = frozenset({"cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cuStreamBeginCapture"})
@@ -32,7 +33,7 @@ def left_open(body: Body) -> Iterator[Finding]:
         end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
         if end is None:
             continue
-        foreign = next((call for call in _calls(body.body, begin.end, end.start) if _is_foreign(call, body)), None)
+        foreign = next((call for call in calls_in(body.body, begin.end, end.start) if _is_foreign(call, body)), None)
         if foreign is not None and enclosing(foreign.parent, "try_statement") is None:
             name = text_of(foreign.child_by_field_name("function") or foreign)
             message = f"the capture is never ended if {name} throws"
@@ -42,18 +43,6 @@ def left_open(body: Body) -> Iterator[Finding]:
                 body.step(end.node, "the capture ends here"),
             )
             yield body.finding(SourceCaptureLeftOpen, foreign, message, api=begin.name, path=path)
-
-
-def _calls(node: Node, start: int, end: int) -> Iterator[Node]:
-    """Calls within the range, the first first, without those in lambdas."""
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if each.end_byte <= start or each.start_byte >= end or each.type == "lambda_expression":
-            continue
-        if each.type == "call_expression" and each.start_byte >= start:
-            yield each
-        waiting += reversed(each.named_children)
 
 
 def _is_foreign(call: Node, body: Body) -> bool:

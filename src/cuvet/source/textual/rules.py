@@ -25,6 +25,7 @@ from cuvet.source.textual import (
     groups,
     growing,
     host_addresses,
+    host_functions,
     mapped,
     moves,
     names,
@@ -84,3 +85,4 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from derived.kept_of_ended(found, defined, source)
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
+    yield from host_functions.calling_cuda(found, defined.functions, source)

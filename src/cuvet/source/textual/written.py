@@ -274,11 +274,21 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
             continue
         if runs_on_device(node, body, source) or not _is_function(node):
             continue
-        owner, name = name_of(definition)
-        found = Body(source, node, body, owner, name)
-        names = called_names(source.text, body.start_byte, body.end_byte)
-        found.calls = list(called(found, ((name, offset) for name, offset in names if name in symbols())))
-        yield found
+        yield _body(definition, body, source)
+
+
+def body_of(definition: Definition, source: Source) -> Body | None:
+    """The function, or the lambda, of that definition; None if it has no body."""
+    body = definition.node.child_by_field_name("body")
+    return _body(definition, body, source) if body is not None else None
+
+
+def _body(definition: Definition, body: Node, source: Source) -> Body:
+    owner, name = name_of(definition)
+    found = Body(source, definition.node, body, owner, name)
+    names = called_names(source.text, body.start_byte, body.end_byte)
+    found.calls = list(called(found, ((name, offset) for name, offset in names if name in symbols())))
+    return found
 
 
 def _is_function(node: Node) -> bool:
