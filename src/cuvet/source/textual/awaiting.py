@@ -63,7 +63,7 @@ _MOST_STATEMENTS = 100
 def used_too_early(body: Body) -> Iterator[Finding]:
     """The first use of each buffer between a copy and anything that may wait for it."""
     copies = [call for call in body.calls if _COPY.fullmatch(call.name) and len(call.arguments) > 2]
-    copies = [copy for copy in copies if not _is_captured(copy, body)]
+    copies = [copy for copy in copies if not is_captured(copy, body)]
     if copies:
         yield from _pinned(copies, body)
         yield from _pageable(copies, body)
@@ -73,7 +73,7 @@ def used_too_early(body: Body) -> Iterator[Finding]:
         yield from _sent(body)
 
 
-def _is_captured(work: Written, body: Body) -> bool:
+def is_captured(work: Written, body: Body) -> bool:
     """Whether the work may stand in a capture, in which nothing runs."""
     starts = [call.end for call in body.calls if "BeginCapture" in call.name]
     return (
@@ -129,7 +129,7 @@ def _managed(body: Body) -> Iterator[Finding]:
                 continue
             how = kernels.how(body.source.code, name, at, len(given))
             use = looks.first(each, kernel, _is_used if how == "writes" else _is_overwritten) if how else None
-            if use is not None and not _is_captured(kernel, body):
+            if use is not None and not is_captured(kernel, body):
                 told.add(each)
                 yield _finding(buffers[each], kernel, use, "reads or writes" if how == "writes" else "writes", body)
 
@@ -139,7 +139,7 @@ def _sent(body: Body) -> Iterator[Finding]:
     looks = _Looks(body, frozenset())
     told: set[str] = set()
     for work, name in _written(body):
-        use = looks.first(name, work, _is_sent) if name not in told and not _is_captured(work, body) else None
+        use = looks.first(name, work, _is_sent) if name not in told and not is_captured(work, body) else None
         if use is not None:
             told.add(name)
             message = f"MPI is given `{name}` while {work.name} in line {body.line(work.node)} may still write it"

@@ -134,6 +134,42 @@ class Following:
             return _WELL_COPIED.search(_condition(statement)) is not None
         return statement.type in _LOOPS and self.polls(statement, name)
 
+    def comes_to_end(self, work: Node, block: Node, since: int) -> bool:
+        """Whether all of what follows the work in the block may be done without a wait, with what ends with it: of the block itself the
+        objects that are made from ``since`` on, which end before what was made there. Loops may wait for something in memory."""
+        node = work
+        if self._waits_in(statement_of(node), node):
+            return False
+        for _ in range(_DEEPEST):
+            around = node.parent
+            if around is None or node.type in ("function_definition", "lambda_expression"):
+                return False
+            if around.type in _BLOCKS:
+                left = self._leaves_quietly(node)
+                if left is None or (around.id != block.id and self._ends_objects(around)):
+                    return False
+                if around.id == block.id or left == "return_statement":
+                    return not self._ends_objects(block, since)
+                if left or around.type == "case_statement":
+                    return False
+            elif around.type.startswith("preproc") or (around.type in _LOOPS and self._header_waits(around)):
+                return False
+            node = around
+        return False
+
+    def _leaves_quietly(self, statement: Node) -> str | None:
+        """The sort of the statement with which the rest of the block is left, empty if it is none; None if something of it may wait."""
+        for each in self._rest(statement):
+            if self.first_wait(each) <= each.end_byte or each.type.startswith("preproc") or _holds_loop(each):
+                return None
+            if each.type in _LEAVES:
+                return each.type
+        return ""
+
+    def _header_waits(self, loop: Node) -> bool:
+        parts = [loop.child_by_field_name(part) for part in ("condition", "update")]
+        return any(each is not None and self.first_wait(each) <= each.end_byte for each in parts)
+
     def _children(self, block: Node) -> tuple[list[Node], list[int]]:
         """The statements of a block, and where they begin."""
         found = self._blocks.get(block.id)
@@ -149,9 +185,12 @@ class Following:
         for at in range(bisect_left(starts, statement.end_byte), len(children)):
             yield children[at]
 
-    def _ends_objects(self, block: Node) -> bool:
-        """Whether objects end with the block, the end of which may wait."""
-        return any(each.type == "declaration" and _makes_object(each) for each in self._children(block)[0])
+    def _ends_objects(self, block: Node, since: int = 0) -> bool:
+        """Whether objects end with the block, the end of which may wait. ``since``: of those that are made from there on."""
+        return any(
+            each.type == "declaration" and each.start_byte >= since and _makes_object(each)
+            for each in self._children(block)[0]
+        )
 
     def _waits_in(self, statement: Node, work: Node) -> bool:
         """Whether the statement that makes the work goes on with a call that may wait, or is one around the work."""
@@ -199,6 +238,17 @@ class Following:
             return is_check(name, self._code)
         inner = field_text(given[0], "function") if given and given[0].type == "call_expression" else ""
         return CUDA.fullmatch(inner) is not None and is_check(name, self._code)
+
+
+def _holds_loop(statement: Node) -> bool:
+    """Whether it is, or holds, a loop that may go on until something changes in memory."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        if node.type in ("while_statement", "do_statement"):
+            return True
+        waiting += node.named_children
+    return False
 
 
 def _condition(node: Node) -> bytes:

@@ -20,6 +20,7 @@ from cuvet.source.textual import (
     directions,
     elapsed,
     elements,
+    ended,
     events,
     forks,
     groups,
@@ -56,6 +57,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from pointers.host_uses(body)
         yield from pointers.device_pointers_unregistered(body)
         yield from awaiting.used_too_early(body)
+        yield from ended.with_function(body, defined.classes)
         yield from sizes.in_elements(body)
         yield from pointer_sizes.of_pointers(body)
         yield from directions.against_kind(body)
