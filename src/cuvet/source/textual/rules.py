@@ -27,6 +27,7 @@ from cuvet.source.textual import (
     growing,
     host_addresses,
     host_functions,
+    library_streams,
     mapped,
     moves,
     names,
@@ -79,6 +80,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from groups.left_open(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
+        yield from library_streams.not_given(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
     yield from statuses.launches(found)

@@ -52,7 +52,7 @@ def left_out(body: Body) -> Iterator[Finding]:
     for work in on_default:
         for other in on_stream:
             shared = sorted(work.words & other.words & pointers)
-            if shared and not _is_ordered(work.node, other.node, body):
+            if shared and not is_ordered(work.node, other.node, body):
                 name = shared[0].decode()
                 where = f"{other.name} in line {body.line(other.node)} on `{stream[1].decode()}`"
                 message = f"{work.name} works on `{name}` without a stream, and {where}"
@@ -73,16 +73,21 @@ def _parted(body: Body, stream: bytes) -> tuple[list[_Work], list[_Work]]:
         elif call.name.endswith("Async") and stream in given:
             on_stream.append(work)
     for launch in body.launches:
-        match = _LAUNCH.search(launch.text or b"")
+        shape = shape_of(launch)
         name = text_of(launch.named_children[0]).partition("<")[0]
         given = [each.text or b"" for each in arguments_of(launch)]
         work = _Work(launch, name, frozenset(each for each in given if WORD.fullmatch(each)))
-        shape = _parts(match[1]) if match is not None else []
         if len(shape) > _STREAM_OF_LAUNCH and shape[_STREAM_OF_LAUNCH].strip() == stream:
             on_stream.append(work)
-        elif match is not None and len(shape) <= _STREAM_OF_LAUNCH:
+        elif 0 < len(shape) <= _STREAM_OF_LAUNCH:
             on_default.append(work)
     return on_default, on_stream
+
+
+def shape_of(launch: Node) -> list[bytes]:
+    """What stands in ``<<<>>>``; nothing if that cannot be read."""
+    match = _LAUNCH.search(launch.text or b"")
+    return _parts(match[1]) if match is not None else []
 
 
 def _parts(shape: bytes) -> list[bytes]:
@@ -98,7 +103,7 @@ def _parts(shape: bytes) -> list[bytes]:
     return parts
 
 
-def _is_ordered(one: Node, other: Node, body: Body) -> bool:
+def is_ordered(one: Node, other: Node, body: Body) -> bool:
     """Whether a call between them waits, or not both are made."""
     first, last = sorted((one, other), key=lambda node: node.start_byte)
     if any(_WAITS.search(call.name) and first.end_byte <= call.start < last.start_byte for call in body.calls):
@@ -111,7 +116,7 @@ def _arms(node: Node) -> list[int]:
     arms: list[int] = []
     inner, around = node, node.parent
     while around is not None and around.type != "function_definition":
-        if around.type in _BRANCHES:
+        if around.type in _BRANCHES and around.child_by_field_name("condition") != inner:
             arms += (around.id, inner.id)
         inner, around = around, around.parent
     return arms
