@@ -23,7 +23,9 @@ class CaptureUnsafeCall(CaptureRule):
     instead: Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the graph does not need the memory, begin
       the capture in thread-local mode (for other threads), or switch this thread to relaxed mode (`cuThreadExchangeStreamCaptureMode`).
     limits: Reported only when the call fails. The documentation names one potentially unsafe call, `cudaMalloc`, as an example. The rule
-      checks the calls that were measured, and similar ones.
+      checks the calls that were measured, and similar ones. In C++, `cuvet check` knows captures that begin and end in one block of
+      a function, and functions of the file that are called there: those that always make such a call (a warning), and those that
+      allocate in a branch what nothing else allocates, if only this capture leads to them.
     """
 
     code = "CV804"
@@ -91,6 +93,99 @@ stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, thread_local)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuMemAlloc(4096)))
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+
+## C++: sized before the capture [cuda]
+class Ranking {
+public:
+    void record() {
+        grow();
+        CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        enqueue();
+        CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+private:
+    void grow() {
+        if (needed_ <= size_) return;
+        CHECK(cudaMalloc(&space_, needed_));
+    }
+    void enqueue() { rank<<<1, 32, 0, stream_>>>(space_); }
+    cudaStream_t stream_;
+    cudaGraph_t graph_;
+    void *space_;
+    size_t needed_, size_;
+};
+
+## C++: run once before the capture, or by others [cuda]
+class Ranking {
+public:
+    void record() {
+        enqueue();
+        CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        enqueue();
+        CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+private:
+    void enqueue() {
+        if (needed_ > size_) CHECK(cudaMalloc(&space_, needed_));
+        rank<<<1, 32, 0, stream_>>>(space_);
+    }
+    cudaStream_t stream_;
+    cudaGraph_t graph_;
+    void *space_;
+    size_t needed_, size_;
+};
+class Sorting {
+public:
+    void record() {
+        CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        sort();
+        CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+    void sort() {
+        if (wanted_ > size_) CHECK(cudaMalloc(&room_, wanted_));
+        rank<<<1, 32, 0, stream_>>>(room_);
+    }
+private:
+    cudaStream_t stream_;
+    cudaGraph_t graph_;
+    void *room_;
+    size_t wanted_, size_;
+};
+
+## C++: allocated by the constructor too [cuda]
+class Ranking {
+public:
+    explicit Ranking(size_t least) { CHECK(cudaMalloc(&space_, least)); }
+    void record() {
+        CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        enqueue();
+        CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+private:
+    void enqueue() {
+        if (needed_ > 4096) CHECK(cudaMalloc(&space_, needed_));
+        rank<<<1, 32, 0, stream_>>>(space_);
+    }
+    cudaStream_t stream_;
+    cudaGraph_t graph_;
+    void *space_;
+    size_t needed_;
+};
+
+## C++: relaxed, or allocated on the stream [cuda]
+static void *relaxed_space, *ordered_space;
+static void grow_relaxed() { CHECK(cudaMalloc(&relaxed_space, 64)); }
+static void grow_ordered(cudaStream_t stream) { CHECK(cudaMallocAsync(&ordered_space, 64, stream)); }
+void record(cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    grow_relaxed();
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+void record_ordered(cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    grow_ordered(stream);
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
 """
     INVALID = """
 ## executable graph destroyed
@@ -143,6 +238,43 @@ def work():
     cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
 
 cu.in_thread(work)
+
+## C++: allocated by a function that is called in the capture [cuda]
+float *made(int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));  // warning: [capture-unsafe-call]
+    return values;
+}
+void record(float **values, int n, cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    *values = made(n);
+    fill<<<n, 1, 0, stream>>>(*values);
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+
+## C++: allocated by the first work that needs it, which is captured [cuda]
+class Ranking {
+public:
+    void record() {
+        CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        enqueue();
+        CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+private:
+    void grow() {
+        if (needed_ <= size_) return;
+        CHECK(cudaMalloc(&space_, needed_));  // warning: [capture-unsafe-call]
+        size_ = needed_;
+    }
+    void enqueue() {
+        grow();
+        rank<<<1, 32, 0, stream_>>>(space_);
+    }
+    cudaStream_t stream_;
+    cudaGraph_t graph_;
+    void *space_ = nullptr;
+    size_t needed_ = 64, size_ = 0;
+};
 """
 
     @classmethod

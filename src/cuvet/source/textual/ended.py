@@ -177,10 +177,9 @@ def _lives_on(handle: Node | None, body: Body) -> bool:
     if not re.fullmatch(r"\w+", path):
         return False
     declared = body.declarations(path)
-    own = any(enclosing(each.node, "parameter_declaration", "compound_statement") is None for each in declared)
     of_caller = all(_is_parameter(each.node, written.startswith("&")) for each in declared)
     destroyed = any(_is_destroyed_by(each, path) for each in body.calls)
-    return not own and of_caller and not destroyed
+    return of_caller and not destroyed
 
 
 def _is_destroyed_by(call: Written, path: str) -> bool:

@@ -31,11 +31,12 @@ class _Given(NamedTuple):
     body: Body
 
 
-def calling_cuda(found: Iterable[Body], definitions: list[Definition], source: Source) -> Iterator[Finding]:
+def calling_cuda(
+    found: Iterable[Body], functions: Functions, definitions: list[Definition], source: Source
+) -> Iterator[Finding]:
     """The first call of CUDA in each host function that the file gives to a stream or a graph."""
     if not any(each in source.text for each in _MENTIONS) or _EXPECTED.search(source.text):
         return
-    functions = Functions(definitions, source)
     told: set[int] = set()
     for given in (each for body in found for each in _given(body)):
         body = _body_of(given, functions, definitions, source)

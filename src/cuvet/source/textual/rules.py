@@ -40,6 +40,7 @@ from cuvet.source.textual import (
     tensor_devices,
     threads,
 )
+from cuvet.source.textual.reached import Functions
 from cuvet.source.textual.written import bodies
 
 
@@ -50,6 +51,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from moves.kept_by_default(source)
     yield from moves.overwritten(source)
     found = list(bodies(defined.functions, source))
+    functions = Functions(defined.functions, source)
     for body in found:
         yield from statuses.dropped(body)
         yield from statuses.unread(body)
@@ -77,6 +79,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
         yield from captures.forbidden(body)
+        yield from captures.forbidden_within(body, functions)
         yield from groups.left_open(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
@@ -90,3 +93,4 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
     yield from host_functions.calling_cuda(found, defined.functions, source)
+    yield from host_functions.calling_cuda(found, functions, defined.functions, source)
