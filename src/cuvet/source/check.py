@@ -68,7 +68,9 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     lowered = read(defined, source, language, linked)
     findings, held, walked = _along_paths(lowered, source)
     if source.is_cpp:
-        findings += textual_findings(tree.root_node, defined, source, options)
+        told = {(each.rule, each.site.call) for each in findings}
+        textual = textual_findings(tree.root_node, defined, source, options)
+        findings += [each for each in textual if (each.rule, each.site.call) not in told]
     else:
         findings += binding_findings(defined, lowered.functions, source)
         if pushes_contexts(source.text):

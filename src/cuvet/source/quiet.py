@@ -75,7 +75,7 @@ def is_check(name: str, code: bytes, depth: int = 0) -> bool:
     """Whether what the file calls so only looks at the status that it is given: each definition in the file shows it, or there is none and
     the name says so. ``code`` is the file's, without comments."""
     last = name.rpartition(".")[2].rpartition("::")[2]
-    if not last or _SOUNDS_LIKE_WAIT.search(last) or depth > _DEEPEST:
+    if not last.isidentifier() or _SOUNDS_LIKE_WAIT.search(last) or depth > _DEEPEST:
         return False
     bodies = list(_definitions(last.encode(), code))
     if not bodies:

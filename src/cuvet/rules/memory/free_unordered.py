@@ -108,6 +108,39 @@ void render(size_t bytes) {
     cudaStreamDestroy(two);
     cudaStreamDestroy(one);
 }
+
+## C++: freed where it was used last, or behind a wait for that [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void own(int n) {
+        float *values;
+        CHECK(cudaMallocAsync(&values, n, copies_));
+        fill<<<n, 1, 0, copies_>>>(values, n);
+        CHECK(cudaFreeAsync(values, copies_));
+    }
+    void after(float *values, int n) {
+        scale<<<n, 1, 0, kernels_>>>(values, n);
+        CHECK(cudaEventRecord(ready_, kernels_));
+        CHECK(cudaStreamWaitEvent(copies_, ready_, 0));
+        CHECK(cudaFreeAsync(values, copies_));
+    }
+    void other(float *values, float *others, int n) {
+        scale<<<n, 1, 0, kernels_>>>(values, n);
+        CHECK(cudaFreeAsync(others, copies_));
+    }
+    void waited(float *values, int n) {
+        scale<<<n, 1, 0, kernels_>>>(values, n);
+        CHECK(cudaStreamSynchronize(kernels_));
+        CHECK(cudaFreeAsync(values, copies_));
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
 """
     INVALID = """
 ## freed on another stream
@@ -137,6 +170,25 @@ void render(size_t bytes) {
     CHECK(cudaStreamDestroy(two));
     CHECK(cudaStreamDestroy(one));
 }
+
+## C++: freed in the order of the stream that made it [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void step(float *values, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(values, n);
+        CHECK(cudaGetLastError());
+        CHECK(cudaFreeAsync(values, copies_));  // warning: [memory-free-unordered]
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
 """
 
     @classmethod

@@ -29,7 +29,8 @@ class RaceBetweenStreams(CallRule):
       kernels count. ``cuvet check`` sees streams and memory that one function makes, and two works that both begin where the
       memory does, with nothing between them that could wait: no function of which it does not know that it waits for nothing,
       no object, no branch, no other kernel. It compares a kernel only with a copy or set of which the size is written as that of
-      the memory, and only if the file defines the kernel and shows that it uses the memory and waits for nobody.
+      the memory, and only if the file defines the kernel and shows that it uses the memory and waits for nobody. A warning, also
+      of streams that other functions of the file make, if the second stream waits for an event that was recorded before the first work.
     """
 
     code = "CV441"
@@ -512,6 +513,87 @@ def clear(size):
     driver.cuMemFree(memory)
     driver.cuStreamDestroy(one)
     driver.cuStreamDestroy(two)
+
+## C++: recorded behind the copy [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void next(float *to, const float *from, int n) {
+        CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(to, n);
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
+
+## C++: the event is for what was copied before, and other memory is copied since [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void next(float *now, float *later, const float *from, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaMemcpyAsync(later, from, n, cudaMemcpyHostToDevice, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(now, n);
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
+
+## C++: recorded twice, or waited for by a function that is not known [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void twice(float *to, const float *from, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(to, n);
+    }
+    void unknown(float *to, const float *from, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
+        finish(copies_);
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(to, n);
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
+
+## C++: both may be one stream [cuda]
+class Line {
+public:
+    Line(bool one) {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        if (one) kernels_ = copies_;
+        else CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void next(float *to, const float *from, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(to, n);
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
 """
     INVALID = """
 ## two sets
@@ -806,6 +888,24 @@ void Clear(int size) {
     Check(Streams.cuStreamDestroy_v2(one));
     Check(Streams.cuStreamDestroy_v2(two));
 }
+
+## C++: the event is recorded before the copy that it is for [cuda]
+class Line {
+public:
+    Line() {
+        CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
+    }
+    void next(float *to, const float *from, int n) {
+        CHECK(cudaEventRecord(ready_, copies_));
+        CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
+        CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
+        scale<<<n, 1, 0, kernels_>>>(to, n);  // warning: [race-between-streams]
+    }
+private:
+    cudaStream_t copies_, kernels_;
+    cudaEvent_t ready_;
+};
 """
 
     @classmethod

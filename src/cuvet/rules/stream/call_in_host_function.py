@@ -14,11 +14,9 @@ class StreamCallInHostFunction(CallRule):
     why: CUDA forbids its functions in what the driver runs for a stream. The driver may return CUDA_ERROR_NOT_PERMITTED, but need not. Such
       a function must not wait for unordered work either.
     instead: Let the function wake a thread that calls CUDA. `cudaFreeAsync` on the stream frees memory without a host function.
-    limits: Silent about calls that the driver accepts, and about some that only query, such as for the current device. In Python source, of
-      functions that a stream of Numba or CuPy is given.
     limits: Silent about calls that the driver accepts, and about some that only query, such as for the current device. In C++,
       `cuvet check` knows host functions that the file defines under one name, lambdas, and the functions of the file that these
-      call. A warning, because a branch may lead past the call.
+      call; in Python, functions that a stream of Numba or CuPy is given. A warning, because a branch may lead past the call.
     """
 
     code = "CV208"

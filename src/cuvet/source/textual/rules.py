@@ -31,6 +31,7 @@ from cuvet.source.textual import (
     mapped,
     moves,
     names,
+    order,
     owners,
     pointer_sizes,
     pointers,
@@ -84,6 +85,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
         yield from library_streams.not_given(body)
+        yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
     yield from statuses.launches(found)
@@ -92,5 +94,4 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from derived.kept_of_ended(found, defined, source)
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
-    yield from host_functions.calling_cuda(found, defined.functions, source)
     yield from host_functions.calling_cuda(found, functions, defined.functions, source)
