@@ -22,6 +22,7 @@ from cuvet.source.textual import (
     elements,
     ended,
     events,
+    extents,
     forks,
     groups,
     growing,
@@ -63,6 +64,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from awaiting.used_too_early(body)
         yield from ended.with_function(body, defined.classes)
         yield from sizes.in_elements(body)
+        yield from extents.in_bytes(body)
         yield from pointer_sizes.of_pointers(body)
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
@@ -88,6 +90,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from sizes.of_members(found, defined.classes)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
