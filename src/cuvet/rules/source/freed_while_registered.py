@@ -7,8 +7,8 @@ class SourceFreedWhileRegistered(SourceRule):
       or belongs to a vector that grows and may move it (a warning).
     why: The registration stays. When the heap uses the addresses again, registering them fails, and copies use the old pages.
     instead: Call ``cudaHostUnregister`` before the memory is freed.
-    limits: Only along the paths of one function. Silent about vectors that are cleared or made smaller before, or with a capacity that
-      what they grow by may depend on.
+    limits: Only along the paths of one function, and members of a class that the function which lets them grow registers anew. Silent
+      about vectors that are cleared or made smaller before, or with a capacity that what they grow by may depend on.
     """
 
     code = "CV859"
@@ -53,6 +53,54 @@ void send(int file, size_t n) {
     cudaHostUnregister(buffer);
     munmap(buffer, n);
 }
+
+## a member that is unregistered before it grows [c++]
+class Samples {
+public:
+    explicit Samples(size_t n) : values_(n) { lock(); }
+    ~Samples() { unlock(); }
+    void add(float value) {
+        unlock();
+        values_.push_back(value);
+        lock();
+    }
+
+private:
+    void lock() { CHECK(cudaHostRegister(values_.data(), values_.size() * sizeof(float), 0)); }
+    void unlock() { cudaHostUnregister(values_.data()); }
+    std::vector<float> values_;
+};
+
+## a member that gets its size once [c++]
+class Samples {
+public:
+    ~Samples() { cudaHostUnregister(values_.data()); }
+    void open(size_t n) {
+        values_.resize(n);
+        CHECK(cudaHostRegister(values_.data(), n * sizeof(float), 0));
+    }
+
+private:
+    std::vector<float> values_;
+};
+
+## a function that is not there comes first [c++]
+class Samples {
+public:
+    explicit Samples(size_t n) : values_(n) { lock(); }
+    ~Samples() { close(); }
+    void close();
+    void grow(size_t n) {
+        close();
+        values_.resize(n);
+        lock();
+    }
+
+private:
+    void lock() { CHECK(cudaHostRegister(values_.data(), values_.size() * sizeof(float), 0)); }
+    void unlock() { cudaHostUnregister(values_.data()); }
+    std::vector<float> values_;
+};
 """
     INVALID = """
 ## freed while registered [cuda]
@@ -86,4 +134,50 @@ void send(int file, size_t n) {
     upload(buffer, n);
     munmap(buffer, n);  // error: [source-freed-while-registered]
 }
+
+## a member that grows and is registered anew [c++]
+class Samples {
+public:
+    explicit Samples(size_t n) : values_(n) { lock(); }
+    ~Samples() { unlock(); }
+    void add(float value) {
+        values_.push_back(value);  // warning: [source-freed-while-registered]
+        lock();
+    }
+
+private:
+    void lock() { CHECK(cudaHostRegister(values_.data(), values_.size() * sizeof(float), 0)); }
+    void unlock() { cudaHostUnregister(values_.data()); }
+    std::vector<float> values_;
+};
+
+## unregistered at its new place [c++]
+class Samples {
+public:
+    ~Samples() { cudaHostUnregister(&values_[0]); }
+    void set_size(size_t n) {
+        values_.resize(n);  // warning: [source-freed-while-registered]
+        cudaHostUnregister(&values_[0]);
+        CHECK(cudaHostRegister(&values_[0], n * sizeof(float), 0));
+    }
+
+private:
+    std::vector<float> values_;
+};
+
+## grown where it is too small [c++]
+class Samples {
+public:
+    ~Samples() { cudaHostUnregister(values_.data()); }
+    float *at_least(size_t n) {
+        if (values_.size() < n) {
+            values_.resize(n);  // warning: [source-freed-while-registered]
+            CHECK(cudaHostRegister(values_.data(), n * sizeof(float), 0));
+        }
+        return values_.data();
+    }
+
+private:
+    std::vector<float> values_;
+};
 """

@@ -26,6 +26,7 @@ from cuvet.source.textual import (
     forks,
     groups,
     growing,
+    growing_members,
     host_addresses,
     host_functions,
     library_streams,
@@ -90,6 +91,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from growing_members.members_while_registered(defined.functions, source)
     yield from sizes.of_members(found, defined.classes)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
