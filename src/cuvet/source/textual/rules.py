@@ -42,6 +42,7 @@ from cuvet.source.textual import (
     streams,
     tensor_devices,
     threads,
+    ungrouped,
 )
 from cuvet.source.textual.reached import Functions
 from cuvet.source.textual.written import bodies
@@ -91,6 +92,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from ungrouped.outside_group(found)
     yield from growing_members.members_while_registered(defined.functions, source)
     yield from sizes.of_members(found, defined.classes)
     yield from statuses.launches(found)
