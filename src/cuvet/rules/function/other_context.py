@@ -10,7 +10,8 @@ class FunctionOtherContext(CallRule):
     checks: The launch of a function (`CUfunction`) fails, and its module was loaded in neither the current context nor the stream's.
     why: A module is loaded into the current context, and its functions run only there. Usually a cache is not kept per device.
     instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`).
-    limits: Reported only when the launch fails.
+    limits: Reported only when the launch fails. `cuvet check` knows loops of C++ that make one context after the other current, and launch
+      one function in all of them.
     """
 
     code = "CV616"

@@ -19,7 +19,8 @@ class LibraryHandleOfOtherDevice(CallRule):
       thread with another device current, uses it on the wrong one.
     instead: Create one handle or plan per device (and thread) with that device current, and make it current before each call.
     limits: Silent about calls that only query or set (except a stream), handles whose context is not known, plans for several GPUs, and
-      other libraries, whose behaviour is not documented.
+      other libraries, whose behaviour is not documented. `cuvet check` knows loops of C++ that make one device after
+      the other current, and compute with one handle on all of them.
     """
 
     code = "CV967"

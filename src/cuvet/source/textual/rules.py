@@ -33,6 +33,7 @@ from cuvet.source.textual import (
     mapped,
     moves,
     names,
+    one_for_all,
     order,
     owners,
     pointer_sizes,
@@ -73,6 +74,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from elapsed.not_awaited(body)
         yield from blocks.too_large(body)
         yield from device_loops.on_other_device(body)
+        yield from one_for_all.on_each_device(body)
         yield from growing.while_registered(body)
         yield from owners.outlived(body)
         yield from owners.elapsed_without_timing(body)

@@ -15,9 +15,8 @@ from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.following import statement_of
-from cuvet.source.textual.written import Body, Written, called
+from cuvet.source.textual.written import Body, Written
 
-_LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|rand|sparse|solver|dnn|tensor)|nccl|nvrtc)\w{1,100}(?=\s{0,80}\()")
 _ARRANGES = re.compile(
     r"(?:cu[a-z]+|nccl)(?:Lt|Dn|Sp|Rf|Mg)?(?:Set|Get|Destroy)|"
     r"\w*(?:Destroy|Free|Finalize|Abort|Deregister|[GS]etAttribute)$"
@@ -181,11 +180,7 @@ def returns_status(name: str) -> bool:
 
 def _of_libraries(body: Body) -> list[Written]:
     """Calls of libraries that make or compute something and return a status: no other call tells of it afterwards."""
-    if _LIBRARIES.search(body.code) is None:
-        return []
-    named = ((match[0].decode(), body.body.start_byte + match.start()) for match in _LIBRARIES.finditer(body.code))
-    calls = called(body, ((name, offset) for name, offset in named if _computes(name)))
-    return [call for call in calls if len(call.arguments) == _computes(call.name)]
+    return [call for call in body.library_calls if 0 < _computes(call.name) == len(call.arguments)]
 
 
 @cache

@@ -19,6 +19,8 @@ from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_b
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
 _CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
+LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|rand|sparse|solver|dnn|tensor)|nccl|nvrtc)\w{1,100}(?=\s{0,80}\()")
+"""Calls of what is named like a function of CUDA's libraries."""
 _CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,400})\)|\s*;|[ \t]*\r?\n)", re.I)
 """A call of something that is named like a check, or a macro that stands alone; without what stands before in its name."""
 _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
@@ -97,6 +99,12 @@ class Body:
     def code(self) -> bytes:
         """``text`` with spaces for comments and for what stands in quotes."""
         return cpp_code(self.text)
+
+    @cached_property
+    def library_calls(self) -> list[Written]:
+        """Calls of CUDA's libraries."""
+        found = ((match[0].decode(), self.body.start_byte + match.start()) for match in LIBRARIES.finditer(self.code))
+        return list(called(self, ((name, offset) for name, offset in found if name in symbols())))
 
     @cached_property
     def launches(self) -> list[Node]:
