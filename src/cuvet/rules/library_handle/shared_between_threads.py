@@ -20,7 +20,8 @@ class LibraryHandleSharedBetweenThreads(CallRule):
       stream that another had set before its work was launched, and calls failed or crashed at random.
     instead: Use one handle per thread, or lend one to a thread at a time. A handle may be created in one thread and used in another.
     limits: Only calls that overlapped in this run are seen. Silent about calls that only query: `ncclCommGetAsyncError` is meant to be
-      polled by another thread. For cuBLAS and cuSPARSE see library-handle-changed-in-use.
+      polled by another thread. For cuBLAS and cuSPARSE see library-handle-changed-in-use. `cuvet check`
+      knows threads that a loop of C++ starts, which compute with the same handle.
     """
 
     code = "CV971"

@@ -1,14 +1,14 @@
 """Vectors of a class that one function registers, and another one lets grow and registers anew: the old memory was never unregistered."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from cuvet.findings import Finding
 from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
-from cuvet.source.languages.cpp import LAMBDA, Definition, name_of
+from cuvet.source.languages.cpp import Definition
 from cuvet.source.syntax.parsing import Source, enclosing
-from cuvet.source.textual.written import Body
+from cuvet.source.textual.written import Body, functions
 
 _REGISTERS = re.compile(
     rb"\b(?:cuda|cuMem)HostRegister(?:_v2)?\s{0,9}\(\s{0,9}(?:\(void\s?\*\)\s?)?"
@@ -35,16 +35,13 @@ class _Named(NamedTuple):
     unregisters: set[bytes]
 
 
-def members_while_registered(definitions: Sequence[Definition], source: Source) -> Iterator[Finding]:
+def members_while_registered(definitions: list[Definition], source: Source) -> Iterator[Finding]:
     """The first growth of each class."""
     if b"HostRegister" not in source.text or b"HostUnregister" not in source.text:
         return
     by_class: dict[str, list[Body]] = {}
-    for definition in definitions:
-        inside = definition.node.child_by_field_name("body")
-        if inside is not None and definition.node.type != LAMBDA:
-            owner, name = name_of(definition)
-            by_class.setdefault(owner, []).append(Body(source, definition.node, inside, owner, name))
+    for body in functions(definitions, source):
+        by_class.setdefault(body.owner, []).append(body)
     for owner, found in by_class.items():
         if owner and len(found) <= _MOST_FUNCTIONS and any(_REGISTERS.search(each.code) for each in found):
             yield from _of_class(found)

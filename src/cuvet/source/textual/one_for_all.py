@@ -99,7 +99,7 @@ def _is_one(place: Node, kind: Kind, loop: Node, work: Written, body: Body) -> b
         return value is not None and not is_set and value.text != place.text and _is_one(value, kind, loop, work, body)
     getter = _GETTER.fullmatch(text)
     if getter is not None:
-        member = _returned(getter[2].encode(), body)
+        member = returned_member(getter[2].encode(), body)
         return bool(member) and getter[1] != loop_variable(loop) and _is_declared(member, kind, body)
     if not _PLACE.fullmatch(text) or names(text, loop_variable(loop)):
         return False
@@ -123,7 +123,7 @@ def _is_declared(name: bytes, kind: Kind, body: Body) -> bool:
     return re.search(taken, code) is not None and _OF_LIBRARY.search(code) is None
 
 
-def _returned(name: bytes, body: Body) -> bytes:
+def returned_member(name: bytes, body: Body) -> bytes:
     """The member that a function without parameters returns, whichever device is current; empty if that is not sure."""
     code = body.source.code
     found = list(re.finditer(_DEFINED % re.escape(name), code))

@@ -38,6 +38,7 @@ from cuvet.source.textual import (
     owners,
     pointer_sizes,
     pointers,
+    shared_handles,
     sizes,
     statuses,
     streams,
@@ -94,6 +95,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from shared_handles.used_by_threads(found, defined.functions, source)
     yield from ungrouped.outside_group(found)
     yield from growing_members.members_while_registered(defined.functions, source)
     yield from sizes.of_members(found, defined.classes)

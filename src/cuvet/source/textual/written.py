@@ -299,6 +299,15 @@ def _body(definition: Definition, body: Node, source: Source) -> Body:
     return found
 
 
+def functions(definitions: list[Definition], source: Source) -> Iterator[Body]:
+    """All functions among the definitions, also those that do not call CUDA, without their calls."""
+    for definition in definitions:
+        body = definition.node.child_by_field_name("body")
+        if body is not None and definition.node.type != LAMBDA and _is_function(definition.node):
+            owner, name = name_of(definition)
+            yield Body(source, definition.node, body, owner, name)
+
+
 def _is_function(node: Node) -> bool:
     """Whether the definition has brackets for parameters; a class behind a macro that is not known reads as one without."""
     declarator = node.child_by_field_name("declarator")
