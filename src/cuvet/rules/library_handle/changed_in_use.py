@@ -14,8 +14,8 @@ class LibraryHandleChangedInUse(CallRule):
     checks: A thread destroys a cuBLAS or cuSPARSE handle, or sets its stream or workspace, while another thread is inside a call with it.
     why: These handles may be shared, but a change affects all threads: the other call may use the new stream, or a destroyed handle.
     instead: Use one handle per thread. For a shared one, hold a lock from setting the stream to the last call that uses it.
-    limits: Only calls that overlapped in this run are seen. Silent about a change between two calls of another thread, and about modes. `cuvet check` knows
-      threads that a loop of C++ starts, each of which sets its stream on the same handle.
+    limits: Only calls that overlapped in this run are seen. Silent about a change between two calls of another thread, and about modes.
+      `cuvet check` knows threads that a loop of C++ starts, each of which sets its stream on the same handle.
     """
 
     code = "CV972"

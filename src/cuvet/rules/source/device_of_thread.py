@@ -4,19 +4,26 @@ from cuvet.rules.rule import SourceRule
 class SourceDeviceOfThread(SourceRule):
     """
     checks: The constructor of a thread_local object creates a stream, an event, memory or a library handle. The program queries or switches
-      devices, but neither the class nor the function around the object mentions devices.
-    why: The objects belong to the device that is current when the thread first gets there. After a switch, the thread uses an event in
-      streams of another device, or destroys a handle while the wrong device is current.
-    instead: Keep one object per device, or store the device in the constructor and make it current in the destructor.
-    limits: Does not know whether a thread ever uses two devices.
+      devices, but neither the class nor the function around the object mentions devices. Or an object makes its device current in one
+      function, and starts a thread that runs another one, which allocates or creates something and never makes a device current.
+    why: Each thread has a current device of its own, at first device 0. The objects belong to the device that is current when the thread
+      first gets there. After a switch, the thread uses an event in streams of another device, or destroys a handle while the wrong
+      device is current.
+    instead: Make the device current at the start of each thread. Keep one object per device, or store the device in the constructor and
+      make it current in the destructor.
+    limits: Does not know whether a thread ever uses two devices. Of threads that objects start, silent if the function calls something
+      that is not there, or is named as if it might make a device current.
     """
 
     code = "CV886"
     severity = "note"
-    summary = "a thread_local object stays on whatever device was current at its first use"
-    help = "keep one object for each device, or remember the device and make it current when the object goes"
+    summary = "what a thread makes is on whatever device is current there, not on the one that is meant"
+    help = "make the device current in the thread that makes the objects, or keep one object for each device"
     evidence = """
     measured: cudaEventRecord in another device's stream: cudaErrorInvalidResourceHandle (stream_of_other_device)
+    documented: cudaSetDevice sets the current device of the calling host thread (CUDA Runtime API, Device Management, cudaSetDevice)
+    documented: if no call to cudaSetDevice is made, the current device is device 0 (CUDA C++ Programming Guide, Multi-Device System,
+      Device Selection)
     documented: the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own
       (NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate)
     reported: one event of each thread was recorded in streams of other devices
@@ -50,6 +57,54 @@ cudaEvent_t shared() {
     thread_local Event event;
     return event.handle;
 }
+
+## the thread makes the device current [cuda]
+class Lane {
+public:
+    explicit Lane(int device) : device_(device) {
+        CHECK(cudaSetDevice(device_));
+        CHECK(cudaMalloc(&memory_, 4096));
+        runner_ = std::thread([this] { run(); });
+    }
+    ~Lane() {
+        runner_.join();
+        cudaFree(memory_);
+    }
+
+private:
+    void run() {
+        CHECK(cudaSetDevice(device_));
+        cudaStream_t stream;
+        CHECK(cudaStreamCreate(&stream));
+        CHECK(cudaMemsetAsync(memory_, 0, 4096, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        CHECK(cudaStreamDestroy(stream));
+    }
+    int device_;
+    void *memory_ = nullptr;
+    std::thread runner_;
+};
+
+## a function that is not there may do it [cuda]
+class Lane {
+public:
+    explicit Lane(int device) : device_(device) {
+        CHECK(cudaSetDevice(device_));
+        runner_ = std::thread(&Lane::run, this);
+    }
+    ~Lane() { runner_.join(); }
+
+private:
+    void enter();
+    void run() {
+        enter();
+        cudaStream_t stream;
+        CHECK(cudaStreamCreate(&stream));
+        CHECK(cudaStreamDestroy(stream));
+    }
+    int device_;
+    std::thread runner_;
+};
 """
     INVALID = """
 ## one for each thread [cuda]
@@ -81,4 +136,30 @@ void use(int device) {
     CHECK(cudaSetDevice(device));
     CHECK(cudaEventRecord(shared(), 0));
 }
+
+## a thread of an object with a device [cuda]
+class Lane {
+public:
+    explicit Lane(int device) : device_(device) {
+        CHECK(cudaSetDevice(device_));
+        CHECK(cudaMalloc(&memory_, 4096));
+        runner_ = std::thread([this] { run(); });
+    }
+    ~Lane() {
+        runner_.join();
+        cudaFree(memory_);
+    }
+
+private:
+    void run() {
+        cudaStream_t stream;
+        CHECK(cudaStreamCreate(&stream));  // warning: [source-device-of-thread]
+        CHECK(cudaMemsetAsync(memory_, 0, 4096, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        CHECK(cudaStreamDestroy(stream));
+    }
+    int device_;
+    void *memory_ = nullptr;
+    std::thread runner_;
+};
 """

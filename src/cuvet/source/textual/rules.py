@@ -43,6 +43,7 @@ from cuvet.source.textual import (
     statuses,
     streams,
     tensor_devices,
+    thread_devices,
     threads,
     ungrouped,
 )
@@ -95,6 +96,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from thread_devices.not_made_current(found, defined.functions, source)
     yield from shared_handles.used_by_threads(found, defined.functions, source)
     yield from ungrouped.outside_group(found)
     yield from growing_members.members_while_registered(defined.functions, source)

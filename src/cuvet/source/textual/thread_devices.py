@@ -1,0 +1,99 @@
+"""Threads of objects that belong to a device: they have to make it current for themselves."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cuvet.findings import Finding
+from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
+from cuvet.source.calls import meaning
+from cuvet.source.languages.cpp import Definition
+from cuvet.source.syntax.parsing import Source, text_of
+from cuvet.source.textual.written import Body, Written, functions
+
+_STARTS = re.compile(
+    rb"\bthread\w{0,20}\s{0,9}[({=]|\b(?:threads?|workers?|pool)\w{0,20}\s{0,9}\.\s{0,9}(?:emplace|push)_back\s{0,9}\(",
+    re.I,
+)
+_METHOD = re.compile(rb"&\s{0,9}(?:\w{1,60}\s{0,9}::\s{0,9}){1,4}([A-Za-z_]\w{0,60})\s{0,9},\s{0,9}this\b")
+_LAMBDA = re.compile(
+    rb"\[[^\]\[]{0,80}\bthis\b[^\]\[]{0,80}\]\s{0,9}(?:\(\s{0,9}\)\s{0,9})?\{([^{};]{0,200});?\s{0,9}\}"
+)
+_ONE_CALL = re.compile(rb"\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\([^()]*\)\s*")
+_SELECTS = re.compile(rb"Device|[Cc]ontext|Ctx|[Gg]uard|device\s*\(|gpu\s*\(|\bselect|\bbind")
+"""What may make a device current, also by its name."""
+_CALLED = re.compile(rb"(?<![\w.:])(?<!->)([A-Za-z_]\w*)\s*\(")
+_NO_CALLS = frozenset(
+    {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"static_cast", b"reinterpret_cast"}
+)
+
+
+def not_made_current(found: Sequence[Body], definitions: list[Definition], source: Source) -> Iterator[Finding]:
+    """The first call of each function that a thread of an object runs, and that makes or enqueues something."""
+    if b"thread" not in source.text or b"SetDevice" not in source.text:
+        return
+    by_name = {(each.owner, each.name): each for each in found}
+    for body in functions(definitions, source):
+        for name in _run_by_threads(body) if body.owner else ():
+            thread = by_name.get((body.owner, name))
+            selected = _selected(body.owner, found)
+            if thread is None or selected is None or thread is selected[0]:
+                continue
+            work = _first_work(thread, found)
+            if work is not None:
+                where, switch = selected
+                message = f"the thread that runs {thread.shown} never makes the device of the object current"
+                path = (where.step(switch.node, f"{where.shown} makes it current, in its own thread"),)
+                yield thread.finding(
+                    SourceDeviceOfThread, work.node, message, api=work.name, severity="warning", path=path
+                )
+                return
+
+
+def _run_by_threads(body: Body) -> Iterator[str]:
+    """Functions of the object's class that threads run which the function starts."""
+    for match in _STARTS.finditer(body.code):
+        rest = body.code[match.start() : match.start() + 400].partition(b";\n")[0]
+        method = _METHOD.search(rest)
+        block = _LAMBDA.search(rest)
+        call = _ONE_CALL.fullmatch(block[1]) if block is not None else None
+        name = method[1] if method is not None else call[1] if call is not None else b""
+        if name:
+            yield name.decode()
+
+
+def _selected(owner: str, found: Sequence[Body]) -> tuple[Body, Written] | None:
+    """Where a function of the class makes the device current that a member of the object names."""
+    for body in found:
+        for call in body.calls if body.owner == owner else ():
+            known = meaning(call.name)
+            if known is None or not known.sets_device or not call.arguments:
+                continue
+            given = text_of(call.arguments[0]).removeprefix("this->")
+            if given.isidentifier() and (not body.declarations(given) or body.name == "__init__"):
+                return body, call
+    return None
+
+
+def _first_work(thread: Body, found: Sequence[Body]) -> Written | None:
+    """The first call that makes an object or allocates, if nothing before it may make a device current."""
+    if _SELECTS.search(thread.code):
+        return None
+    for call in thread.calls:
+        known = meaning(call.name)
+        if known is not None and known.made:
+            before = thread.code[: call.start - thread.body.start_byte]
+            return call if _is_seen(before, thread, found) else None
+    return None
+
+
+def _is_seen(before: bytes, thread: Body, found: Sequence[Body]) -> bool:
+    """Whether all that is called there is of the file or a check of a call, and none of it may make a device current."""
+    called = set(_CALLED.findall(before)) - _NO_CALLS
+    checks = {name for name in called if re.search(rb"\b%s\s*\(\s*(?:\w+\s*\(\s*)?cu" % re.escape(name), thread.code)}
+    known = {each.name.encode(): each for each in found}
+    return all(
+        name in checks
+        or meaning(name.decode()) is not None
+        or (name in known and not _SELECTS.search(known[name].code))
+        for name in called
+    )
