@@ -9,7 +9,8 @@ class CaptureUnjoined(CaptureRule):
     checks: A capture is ended, and the call fails, while the first stream does not wait for captured work of a stream that joined.
     why: The end of the graph would not wait for that work. The call returns CUDA_ERROR_STREAM_CAPTURE_UNJOINED, and there is no graph.
     instead: Record an event on the other stream after its last work, and make the first stream wait for it, before the capture is ended.
-    limits: Reported only when the call fails. Without `--record full`, all streams that joined are named.
+    limits: Reported only when the call fails. Without `--record full`, all streams that joined are named. `cuvet check` knows streams of
+      C++ on which no function of the file records an event.
     """
 
     code = "CV813"

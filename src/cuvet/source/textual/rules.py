@@ -11,6 +11,7 @@ from cuvet.source.textual import (
     addresses,
     awaiting,
     blocks,
+    capture_forks,
     captures,
     context_stack,
     deleters,
@@ -96,6 +97,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from capture_forks.unjoined(found, source)
     yield from thread_devices.not_made_current(found, defined.functions, source)
     yield from shared_handles.used_by_threads(found, defined.functions, source)
     yield from ungrouped.outside_group(found)

@@ -1,0 +1,121 @@
+"""Streams that a capture forks to, and that nothing of the file can join again: no event is ever recorded on them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cuvet.catalog import Kind, Verb
+from cuvet.findings import Finding
+from cuvet.rules.capture.unjoined import CaptureUnjoined
+from cuvet.source.calls import meaning
+from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
+from cuvet.source.textual.written import Body, Written
+
+_STREAM_OF_LAUNCH = 3
+_CALLED = re.compile(rb"(?<![\w.:>])([A-Za-z_]\w*)\s*\(")
+_NO_CALLS = frozenset(
+    {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"dim3", b"static_cast", b"printf", b"fprintf"}
+)
+_JOINS = re.compile(rb"(?i:(?:\.|->|::)\s*\w*(?:record|join|wait|sync|fork|event|end)\w*\s*\()")
+"""Functions of objects that may record an event."""
+_PLACE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*)*")
+
+
+class _Fork(NamedTuple):
+    """A wait with which the stream ``to`` joins what the stream ``of`` captures."""
+
+    wait: Written
+    of: str
+    to: str
+
+
+def unjoined(found: Sequence[Body], source: Source) -> Iterator[Finding]:
+    """The first fork of each function."""
+    if b"BeginCapture" not in source.text or b"WaitEvent" not in source.text:
+        return
+    recorded = {_last(_stream(call, Verb.ON)) for body in found for call in body.calls if _does(call, Verb.RECORDS)}
+    for body in found:
+        for fork in _forks(body) if b"#" not in body.code else ():
+            begin = _begin(fork, body, found)
+            if begin is None or _last(fork.to) in recorded:
+                continue
+            where, call, end = begin
+            captured, rest = source.code[call.end : end], source.code[fork.wait.end : body.body.end_byte]
+            if not _is_seen(captured, body.name, found) or not _is_seen(rest, body.name, found):
+                continue
+            work = next((each for each in _work_on(fork.to, body) if each.start_byte > fork.wait.end), None)
+            if work is not None:
+                message = f"`{fork.to}` joins the capture here, and no event is recorded on it with which `{fork.of}` could wait for it"
+                path = (
+                    where.step(call.node, "the capture begins here"),
+                    body.step(work, f"`{fork.to}` gets work that the end of the capture needs to be joined"),
+                )
+                api = fork.wait.name
+                yield body.finding(CaptureUnjoined, fork.wait.node, message, api=api, severity="warning", path=path)
+                break
+
+
+def _forks(body: Body) -> Iterator[_Fork]:
+    """Waits for an event that the function recorded on another stream before."""
+    recorded: dict[str, str] = {}
+    for call in sorted(body.calls, key=lambda each: each.start):
+        if _does(call, Verb.RECORDS):
+            recorded[_stream(call, Verb.RECORDS, Kind.EVENT)] = _stream(call, Verb.ON)
+        elif _does(call, Verb.WAITS):
+            of, to = recorded.get(_stream(call, Verb.WAITS, Kind.EVENT), ""), _stream(call, Verb.ON)
+            if of and _PLACE.fullmatch(of) and _PLACE.fullmatch(to) and of != to:
+                yield _Fork(call, of, to)
+
+
+def _begin(fork: _Fork, body: Body, found: Sequence[Body]) -> tuple[Body, Written, int] | None:
+    """Where the capture begins, and ends, in which the fork is made: before it, or before a call of its function."""
+    for each in found:
+        begins = [call for call in each.calls if _does(call, Verb.BEGINS_CAPTURE)]
+        for call in begins:
+            ends = [end.end for end in each.calls if _does(end, Verb.ENDS_CAPTURE) and end.start > call.end]
+            if not ends or _last(text_of(call.arguments[0])) != _last(fork.of):
+                continue
+            if each is body and call.end <= fork.wait.start < ends[0]:
+                return each, call, ends[0]
+            if each is not body and any(call.end <= at < ends[0] for at in each.words(body.name)):
+                return each, call, ends[0]
+    return None
+
+
+def _does(call: Written, verb: Verb) -> bool:
+    known = meaning(call.name)
+    return known is not None and bool(call.arguments) and known.entry_point.does(verb)
+
+
+def _stream(call: Written, verb: Verb, kind: Kind = Kind.STREAM) -> str:
+    """The argument that is the stream of a call, or the event with another verb."""
+    known = meaning(call.name)
+    for at, role in known.named if known is not None else ():
+        if role.verb is verb and role.kind is kind and at < len(call.arguments):
+            return "".join(text_of(call.arguments[at]).split()).removeprefix("this->")
+    return ""
+
+
+def _last(place: str) -> str:
+    return re.split(r"\W+", place)[-1]
+
+
+def _work_on(stream: str, body: Body) -> Iterator[Node]:
+    """Launches and other work that the function enqueues on the stream."""
+    for launch in body.launches:
+        syntax = next((child for child in launch.children if child.type == "kernel_call_syntax"), None)
+        given = without_comments(syntax)
+        if len(given) > _STREAM_OF_LAUNCH and "".join(text_of(given[_STREAM_OF_LAUNCH]).split()) == stream:
+            yield launch
+    for call in body.calls:
+        if _stream(call, Verb.ON) == stream and not _does(call, Verb.WAITS) and not _does(call, Verb.RECORDS):
+            yield call.node
+
+
+def _is_seen(code: bytes, own: str, found: Sequence[Body]) -> bool:
+    """Whether all that is called there is CUDA's, a check of such a call, the function itself, or one of the file that records no event."""
+    quiet = {each.name.encode() for each in found if not any(_does(call, Verb.RECORDS) for call in each.calls)}
+    called = set(_CALLED.findall(code)) - _NO_CALLS
+    checks = {name for name in called if re.search(rb"\b%s\s*\(\s*cu\w+\s*\(" % re.escape(name), code)}
+    others = called - checks - quiet - {own.encode()}
+    return all(meaning(name.decode()) is not None for name in others) and _JOINS.search(code) is None
