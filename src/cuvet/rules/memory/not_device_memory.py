@@ -8,16 +8,21 @@ class MemoryNotDeviceMemory(CallRule):
     """
     checks: A copy or set is given NULL or an ordinary host address where it needs device memory. In C++ also: a call of a library that
       works on the device, as one of cuSOLVER that writes `devInfo`, is given the address of a variable of the function.
+    checks: A copy or set is given NULL or an ordinary host address where it needs device memory. Or a call of cuBLAS or cuSPARSE is given
+      the address of a variable of the host, while its handle takes scalars from the device.
     why: The direction of a copy says what each pointer is. The driver refuses the other kind, even if it could reach the bytes.
     instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) determines the direction itself.
     limits: Reported only when the call fails: some GPUs reach pageable host memory, and memory may come from libraries that were not
-      watched. Pinned and registered host memory is never reported.
+      watched. Pinned and registered host memory is never reported. `cuvet check` knows scalars of cuBLAS and cuSPARSE alone, whose
+      handle is set to the device by the file.
     """
 
     code = "CV407"
     in_source = True
     summary = "a copy or set is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
+    summary = "a call is given a host address where device memory is needed"
+    help = "check the order of the arguments, the direction of the copy or the pointer mode, and that the allocation succeeded"
     entry_points = COPIES | SETS
     only_when = beyond_ordinary_memory
     evidence = """
@@ -27,6 +32,10 @@ class MemoryNotDeviceMemory(CallRule):
     documented: devInfo is in memory of the device (cuSOLVER, cuSolverDN, cusolverDn<t>potrf)
     documented: dstDevice is the base address of the destination, srcHost of the source (CUDA Driver API, Memory
       Management, cuMemcpyHtoD)
+    documented: with CUBLAS_POINTER_MODE_DEVICE the scalars are passed by reference on the device, and all of a call have to conform to
+      the one mode (cuBLAS, Using the cuBLAS API, cublasPointerMode_t, https://docs.nvidia.com/cuda/cublas/#cublaspointermode-t)
+    documented: cusparseSetPointerMode sets the pointer mode; by default the values are passed by reference on the host (cuSPARSE,
+      Management Functions, cusparseSetPointerMode)
     """
     VALID = """
 ## no bytes

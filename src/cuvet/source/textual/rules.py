@@ -37,6 +37,7 @@ from cuvet.source.textual import (
     one_for_all,
     order,
     owners,
+    pointer_modes,
     pointer_sizes,
     pointers,
     shared_handles,
@@ -97,6 +98,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from pointer_modes.host_scalars(found, source)
     yield from capture_forks.unjoined(found, source)
     yield from thread_devices.not_made_current(found, defined.functions, source)
     yield from shared_handles.used_by_threads(found, defined.functions, source)
