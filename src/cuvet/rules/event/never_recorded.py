@@ -8,17 +8,20 @@ from cuvet.rules.rule import CallRule, Violations
 
 class EventNeverRecorded(CallRule):
     """
-    checks: The program asks for the elapsed time between two events, one of which was never recorded.
-    why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
+    checks: The program asks for the elapsed time between two events, one of which was never recorded. Or a class makes an event and
+      waits for it, and nothing records it.
+    why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE. A wait for one that was never recorded
+      returns at once, so that the work is not waited for.
     instead: Record both events first, and wait for the second (`cuEventSynchronize`). Ask under the condition of the record.
     limits: Waiting for an event that was never recorded, or querying it, is allowed. Silent about events whose creation was not seen.
-      In C++, `cuvet check` knows events that are variables of one function, which it gives to nothing that may record them.
+      In C++, `cuvet check` knows events that are variables of one function, which it gives to nothing that may record them, and waits
+      for members of classes that no header declares.
       In Python, it knows events of PyTorch, CuPy and Numba that are variables of one function and given to nobody.
     """
 
     code = "CV308"
-    summary = "the program asks for the elapsed time of an event that was never recorded"
-    help = "record both events before asking for the time between them"
+    summary = "the program uses an event that was never recorded"
+    help = "record the event behind the work that it stands for"
     entry_points = frozenset({"cuEventElapsedTime"})
     evidence = """
     measured: CUDA_ERROR_INVALID_HANDLE (event_elapsed_unrecorded)

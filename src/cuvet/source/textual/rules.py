@@ -98,6 +98,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
         yield from mapped.left_mapped(body)
+    yield from events.members_never_recorded(found, defined.classes, root, source)
     yield from pointer_modes.host_scalars(found, source)
     yield from capture_forks.unjoined(found, source)
     yield from thread_devices.not_made_current(found, defined.functions, source)
