@@ -7,9 +7,8 @@ from cuvet.rules.rule import CallRule, Violations
 class MemoryNotDeviceMemory(CallRule):
     """
     checks: A copy or set is given NULL or an ordinary host address where it needs device memory. In C++ also: a call of a library that
-      works on the device, as one of cuSOLVER that writes `devInfo`, is given the address of a variable of the function.
-    checks: A copy or set is given NULL or an ordinary host address where it needs device memory. Or a call of cuBLAS or cuSPARSE is given
-      the address of a variable of the host, while its handle takes scalars from the device.
+      works on the device, as one of cuSOLVER that writes `devInfo`, is given the address of a variable of the function, or of a
+      scalar of the host, while its handle takes scalars from the device.
     why: The direction of a copy says what each pointer is. The driver refuses the other kind, even if it could reach the bytes.
     instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) determines the direction itself.
     limits: Reported only when the call fails: some GPUs reach pageable host memory, and memory may come from libraries that were not
@@ -19,8 +18,6 @@ class MemoryNotDeviceMemory(CallRule):
 
     code = "CV407"
     in_source = True
-    summary = "a copy or set is given a host address where device memory is needed"
-    help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
     summary = "a call is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy or the pointer mode, and that the allocation succeeded"
     entry_points = COPIES | SETS

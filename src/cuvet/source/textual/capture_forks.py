@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from cuvet.catalog import Kind, Verb
@@ -12,6 +13,8 @@ from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
 from cuvet.source.textual.written import Body, Written
 
 _STREAM_OF_LAUNCH = 3
+_MOST_CAPTURES, _MOST_FORKS = 32, 16
+"""Captures of a file, and forks of a function, that are looked at."""
 _CALLED = re.compile(rb"(?<![\w.:>])([A-Za-z_]\w*)\s*\(")
 _NO_CALLS = frozenset(
     {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"dim3", b"static_cast", b"printf", b"fprintf"}
@@ -34,14 +37,16 @@ def unjoined(found: Sequence[Body], source: Source) -> Iterator[Finding]:
     if b"BeginCapture" not in source.text or b"WaitEvent" not in source.text:
         return
     recorded = {_last(_stream(call, Verb.ON)) for body in found for call in body.calls if _does(call, Verb.RECORDS)}
-    for body in found:
-        for fork in _forks(body) if b"#" not in body.code else ():
-            begin = _begin(fork, body, found)
-            if begin is None or _last(fork.to) in recorded:
+    quiet = {each.name.encode() for each in found if not any(_does(call, Verb.RECORDS) for call in each.calls)}
+    captures = list(islice(_captures(found), _MOST_CAPTURES))
+    for body in found if captures else ():
+        for fork in islice(_forks(body), _MOST_FORKS) if b"#" not in body.code else ():
+            begin = _begin(fork, body, captures) if _last(fork.to) not in recorded else None
+            if begin is None:
                 continue
             where, call, end = begin
             captured, rest = source.code[call.end : end], source.code[fork.wait.end : body.body.end_byte]
-            if not _is_seen(captured, body.name, found) or not _is_seen(rest, body.name, found):
+            if not _is_seen(captured, body.name, quiet) or not _is_seen(rest, body.name, quiet):
                 continue
             work = next((each for each in _work_on(fork.to, body) if each.start_byte > fork.wait.end), None)
             if work is not None:
@@ -67,18 +72,25 @@ def _forks(body: Body) -> Iterator[_Fork]:
                 yield _Fork(call, of, to)
 
 
-def _begin(fork: _Fork, body: Body, found: Sequence[Body]) -> tuple[Body, Written, int] | None:
-    """Where the capture begins, and ends, in which the fork is made: before it, or before a call of its function."""
-    for each in found:
-        begins = [call for call in each.calls if _does(call, Verb.BEGINS_CAPTURE)]
-        for call in begins:
-            ends = [end.end for end in each.calls if _does(end, Verb.ENDS_CAPTURE) and end.start > call.end]
-            if not ends or _last(text_of(call.arguments[0])) != _last(fork.of):
-                continue
-            if each is body and call.end <= fork.wait.start < ends[0]:
-                return each, call, ends[0]
-            if each is not body and any(call.end <= at < ends[0] for at in each.words(body.name)):
-                return each, call, ends[0]
+def _captures(found: Sequence[Body]) -> Iterator[tuple[Body, Written, int]]:
+    """Where captures begin, and where the first end is behind that, in the same function."""
+    for body in found:
+        ends = [each.end for each in body.calls if _does(each, Verb.ENDS_CAPTURE)]
+        for call in body.calls if ends else ():
+            end = min((each for each in ends if each > call.end), default=0)
+            if end and _does(call, Verb.BEGINS_CAPTURE):
+                yield body, call, end
+
+
+def _begin(fork: _Fork, body: Body, captures: Sequence[tuple[Body, Written, int]]) -> tuple[Body, Written, int] | None:
+    """The capture in which the fork is made: it begins before it, or before a call of its function."""
+    for each, call, end in captures:
+        if _last(text_of(call.arguments[0])) != _last(fork.of):
+            continue
+        if each is body and call.end <= fork.wait.start < end:
+            return each, call, end
+        if each is not body and any(call.end <= at < end for at in each.words(body.name)):
+            return each, call, end
     return None
 
 
@@ -112,9 +124,8 @@ def _work_on(stream: str, body: Body) -> Iterator[Node]:
             yield call.node
 
 
-def _is_seen(code: bytes, own: str, found: Sequence[Body]) -> bool:
+def _is_seen(code: bytes, own: str, quiet: set[bytes]) -> bool:
     """Whether all that is called there is CUDA's, a check of such a call, the function itself, or one of the file that records no event."""
-    quiet = {each.name.encode() for each in found if not any(_does(call, Verb.RECORDS) for call in each.calls)}
     called = set(_CALLED.findall(code)) - _NO_CALLS
     checks = {name for name in called if re.search(rb"\b%s\s*\(\s*cu\w+\s*\(" % re.escape(name), code)}
     others = called - checks - quiet - {own.encode()}

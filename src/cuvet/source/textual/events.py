@@ -88,8 +88,9 @@ def members_never_recorded(
     if source.path.suffix.lower() not in _SOURCES or b"Event" not in source.text:
         return
     members = {name for each in classes for name, kind in each.members.items() if _EVENTS.fullmatch(kind)}
+    told = [(body, call) for body in found if members for call in body.calls if _creates(call.name) or _waits(call)]
     for member in sorted(members)[:_MOST_MEMBERS]:
-        calls = [(body, call) for body in found for call in body.calls if _is_given(member, call)]
+        calls = [each for each in told if _is_given(member, each[1])]
         made = next((each for each in calls if _creates(each[1].name)), None)
         waits = next((each for each in calls if _waits(each[1])), None)
         places = positions(source.code, member.encode()) if made is not None and waits is not None else ()

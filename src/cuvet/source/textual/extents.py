@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
 
 from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules.source.size_in_elements import SourceSizeInElements
 from cuvet.source.calls import meaning
-from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, field_text, text_of
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.sizes import is_times_size
 from cuvet.source.textual.written import Body
@@ -18,12 +20,14 @@ _OF_BYTES = re.compile(
     rb"cudaCreateChannelDesc\s{0,9}(?:<[^;<>]{0,80}(?:char|int8_t|bool|byte)[^;<>]{0,80}>|\(\s{0,9}8\s{0,9},\s{0,9}0\b)"
 )
 """An array whose elements are bytes."""
+_MOST_SETS = 32
+"""Extents of one function."""
 _MAKES = "make_cudaExtent"
 
 
 def in_bytes(body: Body) -> Iterator[Finding]:
     """The first width of each function that is multiplied by ``sizeof``."""
-    if b"Array" not in body.text or b"sizeof" not in body.text or _OF_BYTES.search(body.source.code):
+    if b"Array" not in body.text or b"sizeof" not in body.text or _has_bytes(body.source):
         return
     for api, extent in (*_copied(body), *_made(body)):
         width = _width(extent, body)
@@ -33,9 +37,15 @@ def in_bytes(body: Body) -> Iterator[Finding]:
             return
 
 
+@lru_cache(maxsize=1)
+def _has_bytes(source: Source) -> bool:
+    """Whether the file has arrays of bytes, whose elements and bytes are the same."""
+    return _OF_BYTES.search(source.code) is not None
+
+
 def _copied(body: Body) -> Iterator[tuple[str, Node]]:
     """What the extents of copies are set to in which an array takes part; each is set once."""
-    sets = list(_SET.finditer(body.code))
+    sets = list(islice(_SET.finditer(body.code), _MOST_SETS))
     names = [match[1] for match in sets]
     for match in sets:
         if names.count(match[1]) == 1 and re.search(_ARRAY % match[1], body.code):

@@ -1,7 +1,8 @@
 """Loops that make one device after the other current, and work on all of them with an object that belongs to one."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from cuvet.catalog import Kind, Verb
 from cuvet.findings import Finding
@@ -26,13 +27,18 @@ _OF_TYPE = rb"(?<!\w)(?<!thread_local )%s\s+(?:[A-Za-z_]\w*\s*(?:=\s*\w+\s*|\{\w
 _TYPES = {Kind.CUBLAS_HANDLE: b"cublasHandle_t", Kind.CUDNN_HANDLE: b"cudnnHandle_t", Kind.FUNCTION: b"CUfunction"}
 _OF_LIBRARY = re.compile(rb"\bcu(?:KernelGetFunction|LibraryGet\w+|daGetFuncBySymbol)\b")
 """Such functions may belong to all contexts."""
-_MOST_GETTERS = 4
+_MOST_GETTERS, _MOST_FUNCTIONS = 4, 64
+"""Functions of a name, and of a file that are looked at."""
 
 
-def on_each_device(body: Body) -> Iterator[Finding]:
+def on_each_device(found: Sequence[Body]) -> Iterator[Finding]:
     """The first work of each function."""
-    if b"for" not in body.text or _SWITCHES.search(body.text) is None:
-        return
+    switching = (each for each in found if b"for" in each.text and _SWITCHES.search(each.text))
+    for body in islice(switching, _MOST_FUNCTIONS):
+        yield from islice(_of_function(body), 1)
+
+
+def _of_function(body: Body) -> Iterator[Finding]:
     switches = [
         call for call in body.calls if (known := meaning(call.name)) is not None and known.switches and call.arguments
     ]
@@ -50,7 +56,6 @@ def on_each_device(body: Body) -> Iterator[Finding]:
             message = f"`{place}` is the same for all devices, and belongs to one of them"
             path = (body.step(switch.node, "each turn of the loop makes another one current"),)
             yield body.finding(rule, work.arguments[at], message, api=work.name, severity="warning", path=path)
-            return
 
 
 def _tied(work: Written) -> tuple[type[Rule] | None, Kind, int]:

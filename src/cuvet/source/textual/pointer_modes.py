@@ -15,6 +15,8 @@ from cuvet.source.textual.written import Body, Written
 
 _SETS = frozenset({"cublasSetPointerMode", "cublasSetPointerMode_v2", "cusparseSetPointerMode"})
 _OF_DEVICE = re.compile(r"CU(?:BLAS|SPARSE)_POINTER_MODE_DEVICE")
+_MOST_SETTING = 16
+"""Functions of a file that are looked at."""
 _SCALARS = frozenset({"alpha", "beta", "result"})
 _ADDRESS = re.compile(r"&\s*([A-Za-z_]\w*)")
 _VALUES = frozenset({"declaration", "init_declarator", "parameter_declaration"})
@@ -36,7 +38,8 @@ def host_scalars(found: Sequence[Body], source: Source) -> Iterator[Finding]:
     if b"POINTER_MODE_DEVICE" not in source.text:
         return
     given = [(body, call, name) for body in found for call in body.library_calls if (name := _host_scalar(call, body))]
-    for body in found if given else ():
+    setting = [each for each in found if b"POINTER_MODE_DEVICE" in each.text]
+    for body in setting[:_MOST_SETTING] if given else ():
         sets = [call for call in body.library_calls if call.name in _SETS and len(call.arguments) > 1]
         if len(sets) != 1 or not _OF_DEVICE.fullmatch(text_of(sets[0].arguments[1])) or _RESTORES.search(body.code):
             continue

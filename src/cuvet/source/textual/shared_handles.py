@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from cuvet.catalog import Kind, Verb
@@ -21,15 +22,17 @@ from cuvet.source.textual.turns import loop_variable, names
 from cuvet.source.textual.written import LIBRARIES, Body, Written, functions
 
 _STARTS = re.compile(r"std\s*::\s*(?:jthread|thread|async)|([A-Za-z_]\w*)\s*\.\s*(?:emplace_back|push_back)")
-_THREADS = rb"\bvector\s*<\s*(?:std\s*::\s*)?j?thread\s*>\s*[&*]?\s*%s\b"
+_THREADS = re.compile(
+    rb"\bvector\s{0,9}<\s{0,9}(?:std\s{0,9}::\s{0,9})?j?thread\s{0,9}>\s{0,9}[&*]?\s{0,9}([A-Za-z_]\w*)"
+)
 _JOINS = re.compile(rb"(?:\.|->)\s*(?:join|get|wait)\s*\(")
 _LOCKS = re.compile(rb"(?i:mutex|lock|semaphore|critical|thread_local|once)")
 _METHOD = re.compile(r"&\s*(?:\w+\s*::\s*)+([A-Za-z_]\w*)")
 _PLACE = re.compile(r"(?:this\s*->\s*)?([A-Za-z_]\w*)(?:\s*(?:\.|->)\s*[A-Za-z_]\w*)*")
 _GETTER = re.compile(r"(?:this\s*->\s*)?([A-Za-z_]\w*)\s*(?:\.|->)\s*([A-Za-z_]\w*)\s*\(\s*\)")
 _CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)\s{0,9}\(")
-_MOST_STARTED = 16
-"""Threads of one function that are looked at."""
+_MOST_STARTED = 64
+"""Threads of one file that are looked at."""
 _LOOPS = ("for_statement", "for_range_loop")
 
 
@@ -40,12 +43,13 @@ def used_by_threads(found: Sequence[Body], definitions: list[Definition], source
     by_name: dict[str, list[Body]] = {}
     for each in found:
         by_name.setdefault(each.name, []).append(each)
-    for body in functions(definitions, source):
-        for started in islice(_started(body), _MOST_STARTED):
-            finding = next(_of_thread(started, body, by_name), None)
-            if finding is not None:
-                yield finding
-                break
+    all_started = ((each, started) for each in functions(definitions, source) for started in _started(each))
+    told: set[int] = set()
+    for body, started in islice(all_started, _MOST_STARTED):
+        finding = next(_of_thread(started, body, by_name), None)
+        if finding is not None and body.node.id not in told:
+            told.add(body.node.id)
+            yield finding
 
 
 def _started(body: Body) -> Iterator[Node]:
@@ -56,11 +60,17 @@ def _started(body: Body) -> Iterator[Node]:
         loop = enclosing(call, *_LOOPS, "lambda_expression") if call is not None else None
         if call is None or named is None or loop is None or loop.type not in _LOOPS:
             continue
-        if named[1] is not None and not re.search(_THREADS % named[1].encode(), body.source.code):
+        if named[1] is not None and named[1].encode() not in _vectors(body.source):
             continue
         rest = body.source.code[loop.start_byte : call.start_byte] + body.source.code[call.end_byte : loop.end_byte]
         if not _JOINS.search(rest):
             yield call
+
+
+@lru_cache(maxsize=1)
+def _vectors(source: Source) -> frozenset[bytes]:
+    """Vectors of threads that the file declares."""
+    return frozenset(_THREADS.findall(source.code))
 
 
 def _of_thread(started: Node, body: Body, by_name: dict[str, list[Body]]) -> Iterator[Finding]:

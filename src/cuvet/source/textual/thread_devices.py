@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from cuvet.findings import Finding
 from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
@@ -22,6 +23,8 @@ _ONE_CALL = re.compile(rb"\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\([^()]*\)\s*")
 _SELECTS = re.compile(rb"Device|[Cc]ontext|Ctx|[Gg]uard|device\s*\(|gpu\s*\(|\bselect|\bbind")
 """What may make a device current, also by its name."""
 _CALLED = re.compile(rb"(?<![\w.:])(?<!->)([A-Za-z_]\w*)\s*\(")
+_MOST_STARTED = 32
+"""Threads of a file that are looked at."""
 _NO_CALLS = frozenset(
     {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"static_cast", b"reinterpret_cast"}
 )
@@ -32,21 +35,21 @@ def not_made_current(found: Sequence[Body], definitions: list[Definition], sourc
     if b"thread" not in source.text or b"SetDevice" not in source.text:
         return
     by_name = {(each.owner, each.name): each for each in found}
-    for body in functions(definitions, source):
-        for name in _run_by_threads(body) if body.owner else ():
-            thread = by_name.get((body.owner, name))
-            selected = _selected(body.owner, found)
-            if thread is None or selected is None or thread is selected[0]:
-                continue
-            work = _first_work(thread, found)
-            if work is not None:
-                where, switch = selected
-                message = f"the thread that runs {thread.shown} never makes the device of the object current"
-                path = (where.step(switch.node, f"{where.shown} makes it current, in its own thread"),)
-                yield thread.finding(
-                    SourceDeviceOfThread, work.node, message, api=work.name, severity="warning", path=path
-                )
-                return
+    started = (
+        (each.owner, name) for each in functions(definitions, source) if each.owner for name in _run_by_threads(each)
+    )
+    for owner, name in islice(started, _MOST_STARTED):
+        thread = by_name.get((owner, name))
+        selected = _selected(owner, found)
+        if thread is None or selected is None or thread is selected[0]:
+            continue
+        work = _first_work(thread, found)
+        if work is not None:
+            where, switch = selected
+            message = f"the thread that runs {thread.shown} never makes the device of the object current"
+            path = (where.step(switch.node, f"{where.shown} makes it current, in its own thread"),)
+            yield thread.finding(SourceDeviceOfThread, work.node, message, api=work.name, severity="warning", path=path)
+            return
 
 
 def _run_by_threads(body: Body) -> Iterator[str]:

@@ -14,6 +14,8 @@ from cuvet.source.textual.written import Body, Written
 _GROUPED = re.compile(rb"[Gg]roup|GROUP|omp\s+parallel|\bfork\s*\(")
 """Also what an object of its own class may start, and what makes each turn run in a thread or process of its own."""
 _ALL_OF_PROCESS = re.compile(rb"\bncclCommInitAll\s*\(")
+_MOST_FUNCTIONS = 64
+"""Functions of a file that are looked at."""
 _DEEPEST = 4
 """Callers of callers that are looked for."""
 _SELECTS = re.compile(rb"\b(?:cudaSetDevice|cuCtxSetCurrent|cuCtxPushCurrent)\s*\(([^;]{0,200})")
@@ -21,8 +23,9 @@ _SELECTS = re.compile(rb"\b(?:cudaSetDevice|cuCtxSetCurrent|cuCtxPushCurrent)\s*
 
 def outside_group(found: Sequence[Body]) -> Iterator[Finding]:
     """The first call of each function."""
-    for body in found:
-        if b"nccl" not in body.text or b"for" not in body.text or _GROUPED.search(body.code):
+    calling = [each for each in found if b"nccl" in each.text]
+    for body in calling[:_MOST_FUNCTIONS]:
+        if b"for" not in body.text or _GROUPED.search(body.code):
             continue
         for call in body.library_calls:
             loop = enclosing(call.node, *LOOPS)
