@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from cuvet.findings import Finding, Frame
 from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
@@ -27,8 +28,8 @@ _CHECKED = re.compile(rb"\b(\w+)\s{0,80}\(\s{0,80}(?:::\s{0,80})?(cu\w{1,100})\s
 """A call of CUDA is the first argument of another one."""
 _CAUGHT = re.compile(rb"\b(?:try|catch)\b|\[\s{0,80}[&=]|(?i:guard|scope|defer|finally|unique_ptr|shared_ptr)")
 _THROWS = "throw"
-_LONGEST = 4000
-"""Bytes of a check."""
+_MOST, _LONGEST = 500, 4000
+"""Checks of a file, and bytes of one."""
 
 
 def throwing_of(source: Source) -> dict[str, tuple[str, ...]]:
@@ -36,7 +37,7 @@ def throwing_of(source: Source) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     if b"throw" not in source.code and b"define" not in source.code:
         return found
-    for match in _FUNCTION.finditer(source.code):
+    for match in islice(_FUNCTION.finditer(source.code), _MOST):
         body = source.code[match.end() : match.end() + _LONGEST]
         _note(found, match[1].decode(), body[: block_end(body, 0)])
     for match in _MACRO.finditer(source.text):

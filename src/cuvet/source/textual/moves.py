@@ -39,6 +39,8 @@ _COPIED_BY_DEFAULT = rb"\(\s*(?:const\s+)?%s\s+(?:const\s*)?&(?!&)\s*\w*\s*\)\s*
 _TAKEN = rb"(?<![\w.>])(?:this\s*->\s*)?(\w+)\s*=(?!=)\s*(?:(?:std\s*::\s*)?(?:exchange|move)\s*\(\s*)?%s\s*\.\s*\1\b"
 """A member is set to that of the other object."""
 _MOST_CALLS, _MOST_MOVES = 8, 200
+_LONGEST = 4000
+"""Bytes of a move assignment."""
 _CHECKS = re.compile(rb"if|static_cast|[A-Z][A-Z0-9_]+|(?i:\w*(?:check|err|assert)\w*)")
 
 
@@ -94,7 +96,8 @@ def overwritten(source: Source) -> Iterator[Finding]:
     code = source.code
     for match in islice(_ASSIGNED.finditer(code), _MOST_MOVES):
         name, other = match.groups()
-        body = code[match.end() : block_end(code, match.end())]
+        body = code[match.end() : match.end() + _LONGEST]
+        body = body[: block_end(body, 0)]
         owner = _owner(code, name) if _MOVES.issuperset(_CALL.findall(body)) and b"~" not in body else None
         if owner is None:
             continue
