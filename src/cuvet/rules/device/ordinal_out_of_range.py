@@ -66,35 +66,6 @@ cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
 ## the last device
 last = cu.cuDeviceGetCount() - 1
 cu.cuDevicePrimaryCtxGetState(cu.cuDeviceGet(last))
-
-## PyTorch: the rank on the machine [python]
-import os
-import torch
-
-def start():
-    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(local_rank)
-    return rank
-
-## PyTorch: the rank among all, modulo the number of devices [python]
-import os
-import torch
-import torch.distributed as dist
-
-def start():
-    if "LOCAL_RANK" not in os.environ:
-        torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
-
-## PyTorch: set by what is known [python]
-import os
-import torch
-
-def start():
-    rank = int(os.environ["RANK"])
-    if "LOCAL_RANK" in os.environ:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    else:
-        torch.cuda.set_device(rank)
 """
     INVALID = """
 ## a rank that is not taken modulo the number of devices
@@ -103,28 +74,6 @@ cu.cuDeviceGet(rank)  # error: [device-ordinal-out-of-range]
 
 ## -1 for no device
 cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
-
-## PyTorch: the rank among all processes [python]
-import os
-import torch
-
-class Worker:
-    def __init__(self):
-        self.number = int(os.environ["RANK"])
-        self.shown = os.environ.get("LOCAL_RANK", "0") == "0"
-
-    def start(self):
-        torch.cuda.set_device(self.number)  # warning: [device-ordinal-out-of-range]
-
-## PyTorch: the rank of the group of all [python]
-import os
-import torch
-import torch.distributed as dist
-
-def start():
-    dist.init_process_group("nccl")
-    torch.cuda.set_device(dist.get_rank())  # warning: [device-ordinal-out-of-range]
-    return int(os.environ["LOCAL_RANK"]) == 0
 """
 
     @classmethod

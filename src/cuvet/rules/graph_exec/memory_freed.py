@@ -58,56 +58,6 @@ for _ in range(2):
     cu.cuGraphLaunch(executable, stream)
     cu.cuStreamSynchronize(stream)
     cu.cuMemFree(memory)
-
-## PyTorch: the input is filled [python]
-import torch
-
-class Step:
-    def __init__(self, model, size):
-        self.image = torch.zeros(size, device="cuda")
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = model(self.image)
-
-    def run(self, image):
-        self.image.copy_(image)
-        self.graph.replay()
-        return self.result.clone()
-
-## PyTorch: captured anew [python]
-import torch
-
-class Step:
-    def __init__(self, model):
-        self.model = model
-
-    def record(self):
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = self.model(self.image)
-
-    def run(self, image):
-        self.image = image.cuda()
-        self.record()
-        self.graph.replay()
-        return self.result.clone()
-
-## PyTorch: not an input of the graph [python]
-import torch
-
-class Step:
-    def __init__(self, model, size):
-        self.image = torch.zeros(size, device="cuda")
-        self.last = torch.zeros(size)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = model(self.image)
-
-    def run(self, image):
-        self.last = image.cpu()
-        self.image.copy_(image)
-        self.graph.replay()
-        return self.result.clone()
 """
     INVALID = """
 ## launched again after the free
@@ -121,36 +71,6 @@ cu.cuGraphLaunch(executable, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuGraphLaunch(executable, stream)  # warning: [graph-exec-memory-freed]
 cu.cuStreamSynchronize(stream)
-
-## PyTorch: the input is set to another tensor [python]
-import torch
-
-class Step:
-    def __init__(self, model, size):
-        self.image = torch.zeros(size, device="cuda")
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = model(self.image)
-
-    def run(self, image):
-        if image.dim() == 3:
-            image = image.unsqueeze(0)
-        self.image = image.cuda()  # warning: [graph-exec-memory-freed]
-        self.graph.replay()
-        return self.result.clone()
-
-## PyTorch: a variable is set to another tensor [python]
-import torch
-
-def train(step, batches, size):
-    graph = torch.cuda.CUDAGraph()
-    inputs = torch.zeros(size, device="cuda")
-    with torch.cuda.graph(graph):
-        loss = step(inputs)
-    for batch in batches:
-        inputs = batch.cuda()  # warning: [graph-exec-memory-freed]
-        graph.replay()
-    return loss
 """
 
     @classmethod

@@ -50,35 +50,6 @@ note: the last row ends after its width, not after the pitch
 memory = cu.cuMemAlloc(9 * 512 + 100)
 cu.cuMemsetD2D8(memory, 512, 0, 100, 10)
 cu.cuMemFree(memory)
-
-## C++: the size of the result itself [cuda]
-std::string compile(nvrtcProgram program) {
-    size_t size, length;
-    nvrtcGetProgramLogSize(program, &length);
-    std::string log(length, 0);
-    nvrtcGetProgramLog(program, &log[0]);
-    nvrtcGetPTXSize(program, &size);
-    std::string ptx(size, 0);
-    nvrtcGetPTX(program, &ptx[0]);
-    return ptx;
-}
-
-## C++: the caller knows the size [cuda]
-size_t compile(nvrtcProgram program, char *cubin) {
-    size_t size;
-    nvrtcGetPTXSize(program, &size);
-    nvrtcGetCUBIN(program, cubin);
-    return size;
-}
-
-## Python: the size of the result itself [python]
-from cuda.bindings import nvrtc
-
-def compile(program):
-    error, size = nvrtc.nvrtcGetCUBINSize(program)
-    cubin = bytearray(size)
-    error, = nvrtc.nvrtcGetCUBIN(program, cubin)
-    return bytes(cubin)
 """
     INVALID = """
 ## copy of elements taken for bytes
@@ -111,37 +82,6 @@ small = cu.cuMemAlloc(64)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemcpyDtoDAsync(small, memory, 4096, b)  # error: [memory-access-past-end]
 cu.cuCtxSynchronize()
-
-## C++: the size of another result [cuda]
-std::string compile(nvrtcProgram program) {
-    size_t size;
-    nvrtcGetPTXSize(program, &size);
-    std::string cubin(size, 0);
-    nvrtcGetCUBIN(program, &cubin[0]);  // warning: [memory-access-past-end]
-    return cubin;
-}
-
-## Python: the size of another result [python]
-from cuda.bindings import nvrtc
-
-def compile(program):
-    error, length = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * length
-    error, = nvrtc.nvrtcGetProgramLog(program, log)
-    error, size = nvrtc.nvrtcGetCUBINSize(program)
-    ptx = b" " * size
-    error, = nvrtc.nvrtcGetPTX(program, ptx)  # warning: [memory-access-past-end]
-    return ptx
-
-## C#: the size of another result [c# method]
-byte[] Compile(IntPtr program)
-{
-    Check(cuMemGetInfo_v2(out _, out _));
-    Check(nvrtcGetPTXSize(program, out UIntPtr size));
-    var cubin = new byte[(int)size];
-    Check(nvrtcGetCUBIN(program, cubin));  // warning: [memory-access-past-end]
-    return cubin;
-}
 """
 
     @classmethod
