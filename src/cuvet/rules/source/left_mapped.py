@@ -120,11 +120,7 @@ unmap:
 }
 
 ## a macro that returns [cuda]
-#define OR_FALSE(call)                  \\
-    do {                                \\
-        if ((call) != cudaSuccess)      \\
-            return false;               \\
-    } while (0)
+#define OR_FALSE(call) if ((call) != cudaSuccess) return false
 
 bool draw(cudaGraphicsResource_t vertices, float4 **mapped, cudaStream_t stream) {
     size_t bytes;
