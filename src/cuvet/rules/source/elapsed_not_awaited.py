@@ -104,6 +104,17 @@ class Reader
         return ms;
     }
 }
+
+## Python: the caller has the other event, and may have waited for it [python cudart]
+class Mark:
+    def __init__(self):
+        error, self.event = cudart.cudaEventCreate()
+
+    def record(self, stream):
+        check(cudart.cudaEventRecord(self.event, stream))
+
+    def until(self, other):
+        return check(cudart.cudaEventElapsedTime(self.event, other.event))
 """
     INVALID = """
 ## not awaited [cuda]
@@ -163,4 +174,16 @@ class Timer
         return ms;
     }
 }
+
+## Python: nothing in the file waits [python cudart]
+class Timer:
+    def __init__(self):
+        error, self.begin = cudart.cudaEventCreate()
+        error, self.end = cudart.cudaEventCreate()
+
+    def stop(self, stream):
+        check(cudart.cudaEventRecord(self.end, stream))
+
+    def read(self):
+        return check(cudart.cudaEventElapsedTime(self.begin, self.end))  # note: [source-elapsed-not-awaited]
 """

@@ -16,6 +16,7 @@ _DECLARATION = re.compile(r"\bextern\b[^;{}]{0,600};|\.(?:argtypes|restype)\b[^\
 _MAY_WAIT = re.compile(
     r"(?i:sync|wait|join|sleep|query|poll|not_?ready)|\bcu(?:da)?(?:Memcpy\w*(?<!Async)|\w*Free\w*(?<!Async))\s*\("
 )
+_WORD = re.compile(r"(?<![.\w])[A-Za-z_]\w*")
 
 
 def never_awaited(functions: Sequence[Function], source: Source) -> Iterator[Finding]:
@@ -25,6 +26,8 @@ def never_awaited(functions: Sequence[Function], source: Source) -> Iterator[Fin
     if asked is None or recorded is None or _MAY_WAIT.search(_code(source)):
         return
     function, call = asked
+    if _is_of_caller(call, function, source):
+        return
     reporter, of_record = Reporter(function, source), Reporter(recorded[0], source)
     path = (Step(frame=of_record.frame(recorded[1].start, recorded[1].end), text="an event is recorded here"),)
     message = "the time is asked for, and nothing in the file waits for an event, or asks whether it is reached"
@@ -34,6 +37,12 @@ def never_awaited(functions: Sequence[Function], source: Source) -> Iterator[Fin
 
 def _first(functions: Sequence[Function], names: frozenset[str]) -> tuple[Function, Invoke] | None:
     return next(((each, call) for each in functions for call in each.calls if call.name in names), None)
+
+
+def _is_of_caller(call: Invoke, function: Function, source: Source) -> bool:
+    """Whether an event comes from a parameter: then the caller may have waited for it."""
+    words = {word for span in call.spans for word in _WORD.findall(source.slice(*span))}
+    return any(each.name in words for each in function.parameters if each.name not in ("self", "this"))
 
 
 def _code(source: Source) -> str:
