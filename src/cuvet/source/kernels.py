@@ -34,6 +34,7 @@ _KEEPS = (
     rb"\bnew\b[^;]{1,120}\bNAME\b\s*[,)]"
 )
 """A pointer is written to memory, or an object is made of it."""
+_WHOLE = re.compile(rb"\b\w+\b(?!\s*(?:\[|->|\.|\())")
 _THREAD = frozenset(b"threadIdx blockIdx blockDim gridDim x y z int unsigned size_t const auto".split())
 
 
@@ -79,9 +80,15 @@ def keeps(code: bytes, name: str, at: int, given: int) -> bool:
     """Whether the kernel writes the pointer that its argument ``at`` is to memory: ``node->values = values;``."""
     defined = kernel(code, name, given)
     parameter = defined.parameters[at] if defined is not None and at < given else b""
-    if defined is None or not parameter:
+    if defined is None or parameter not in _used_whole(defined.inside):
         return False
     return re.search(_KEEPS.replace(b"NAME", parameter), defined.inside) is not None
+
+
+@lru_cache(maxsize=64)
+def _used_whole(inside: bytes) -> frozenset[bytes]:
+    """Names that stand there without an index or a member behind them."""
+    return frozenset(_WHOLE.findall(inside))
 
 
 def touches(code: bytes, name: str, at: int, given: int) -> bool:

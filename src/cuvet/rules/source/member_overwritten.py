@@ -75,6 +75,24 @@ class Workspace {
     size_t size_ = 0;
 };
 
+## a larger one is made after the one before was freed, unless it is large enough [cuda]
+class Workspace {
+  public:
+    ~Workspace() { cudaFree(block_); }
+    Workspace(const Workspace &) = delete;
+    void *reserve(size_t wanted) {
+        if (wanted <= size_)
+            return block_;
+        CHECK(cudaFree(block_));
+        CHECK(cudaMalloc(&block_, wanted));
+        size_ = wanted;
+        return block_;
+    }
+  private:
+    void *block_ = nullptr;
+    size_t size_ = 0;
+};
+
 ## whoever gets the block frees it, and the object only counts [cuda]
 class Blocks {
   public:
@@ -160,6 +178,24 @@ class View {
 };
 """
     INVALID = """
+## a larger one is made unless it is large enough [cuda]
+class Workspace {
+  public:
+    ~Workspace() { cudaFree(block_); }
+    Workspace(const Workspace &) = delete;
+    void *reserve(size_t wanted) {
+        if (wanted <= size_)
+            return block_;
+        const size_t rounded = (wanted + 511) / 512 * 512;
+        CHECK(cudaMalloc(&block_, rounded));  // note: [source-member-overwritten]
+        size_ = rounded;
+        return block_;
+    }
+  private:
+    void *block_ = nullptr;
+    size_t size_ = 0;
+};
+
 ## made each time [cuda]
 class Product {
   public:

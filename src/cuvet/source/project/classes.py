@@ -246,12 +246,13 @@ def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
 
 
 def _only_hands_out(whole: Whole, effect: Effect, made: Effect) -> bool:
-    """Whether the function returns or copies the member after it has made it, though the destructor ends it, or a function that it calls:
-    whoever gets it does not own it."""
+    """Whether the function returns or copies the member after it has made it, or where it returns before it makes it, though the destructor
+    ends it, or a function that it calls: whoever gets it does not own it."""
+    elsewhere = any((text, not truth) in made.left_before for text, truth in effect.under)
     after = (effect.frame.line or 0) > (made.frame.line or 0)
     at_end = {"__del__", *whole.own_calls["__del__"]}
     ended = any(each.function in at_end for each in whole.of(made.member, "ends"))
-    return after and ended and (effect.verb == "shows" or (effect.verb == "gives" and not effect.api))
+    return (after or elsewhere) and ended and (effect.verb == "shows" or (effect.verb == "gives" and not effect.api))
 
 
 def _renewed(whole: Whole, made: Effect) -> Effect | None:

@@ -39,6 +39,8 @@ _CONST = re.compile(rb"[^{};]*\)\s*const\b")
 """The head of a function that does not change its object."""
 _COMPARED = re.compile(r"([\w.>-]*\w)(?:[<>]=?|!=)(\w[\w.>-]*)")
 """A condition that compares two sizes."""
+_LARGE_ENOUGH = re.compile(r"([\w.>-]*\w)(?:[<>]=|==)(\w[\w.>-]*)")
+"""One under which nothing larger is needed."""
 _ENDS = re.compile(
     rb"(?i)\b\w*(?:free|release|destroy|clear|reset|delete|dealloc|clean|dispose|shrink|empty)\w*\s*[(;]|\bdelete\b"
 )
@@ -168,20 +170,28 @@ def _grows(function: Function, block: Block, made: Operation, source: Source) ->
     """Whether it happens where one size is larger than another one that outlasts the function and is set anew, and nothing that the
     function calls before sounds as if it ended things."""
     own = {*function.locals, *(parameter.name for parameter in function.parameters)}
-    for at, arm in block.guards:
-        edges = function.blocks[at].edges
-        condition = edges[arm].condition if arm < len(edges) else None
-        match = _COMPARED.fullmatch(condition.text.partition(" ")[0]) if condition is not None else None
-        if condition is None or match is None or not edges[arm].truth:
-            continue
-        if any(size[0].isdigit() for size in match.groups()):
+    for condition, pattern in _asked_before(function, block, made):
+        match = pattern.fullmatch(condition.text.partition(" ")[0])
+        if match is None or any(size[0].isdigit() for size in match.groups()):
             continue  # a number of steps
         for size in match.groups():
-            lasts = not size[0].isdigit() and re.split(r"->|\.", size)[0] not in own
+            lasts = re.split(r"->|\.", size)[0] not in own
             grown = rb"(?<![\w.])(?:this\s*->\s*)?%s\s*=(?!=)" % re.escape(size.encode())
             if lasts and re.search(grown, source.code[condition.end : function.end]):
                 return _ENDS.search(source.code, function.start, made.start) is None
     return False
+
+
+def _asked_before(function: Function, block: Block, made: Operation) -> Iterator[tuple[Condition, re.Pattern[str]]]:
+    """Conditions under which it happens, and those under which the function has returned before, each with how a size is compared there."""
+    blocks = function.blocks
+    for at, arm in block.guards:
+        edge = blocks[at].edges[arm] if arm < len(blocks[at].edges) else None
+        if edge is not None and edge.condition is not None and edge.truth:
+            yield edge.condition, _COMPARED
+    for edge in (edge for each in blocks for edge in each.edges):
+        if edge.condition is not None and edge.truth and _returns(blocks[edge.target], made):
+            yield edge.condition, _LARGE_ENOUGH
 
 
 def _set_to(function: Function, operation: Operation) -> str:

@@ -59,6 +59,18 @@ _TITLE = re.compile(
     rb"^[ \t]*_{0,2}[A-Z][A-Z0-9_]{2,}\s*\((\s*\"(?:\\.|[^\"\\\n])*\"[^(){};\n]{0,200})\)(?=\s*\{)", re.M
 )
 """``TEST_CASE("title", "[tags]") {``: with names or nothing in the brackets it reads as a function or a block."""
+_BLANKED = (
+    (_OF_CLASS, (b"class", b"struct")),
+    (_OF_TYPE, (b"",)),
+    (
+        _BEHIND,
+        tuple(b"OVERRIDE FINAL NOEXCEPT NOTHROW DEPRECATED PURE GUARDED_BY REQUIRE EXCLUDE".split()),
+    ),
+    (_QT, (b"slots", b"SLOTS", b"signals", b"Q_SIGNALS")),
+    (_LATE, (b"new", b"offsetof", b"typename")),
+    (_TITLE, (b'"',)),
+)
+"""Of these what the group has is left out. Each is searched for only in a file with one of the words."""
 _OF_LAMBDA = re.compile(rb"(?<=\])\s*(?:(?:__(?:host|device|forceinline)__|[A-Z_]*(?:DEVICE|HOST)[A-Z_]*)\s*)+(?=[({])")
 """Where a lambda runs: ``[=] __device__(int i) { ... }``, or a macro for it."""
 _POINTER_CAST = re.compile(rb"(?<=\*)\([\w.]+[ \t]*\*+\)(?=\w)|\*\([\w.]+[ \t]*\*+\)(?=[(&])")
@@ -113,8 +125,9 @@ def corrected(text: bytes, grammar: str) -> bytes:
         text = _IF_FAILED.sub(_as_if, text)
         if b"_END_TRY(" in text:
             text = _with_handlers(text)
-        for pattern in (_OF_CLASS, _OF_TYPE, _BEHIND, _QT, _LATE, _TITLE):
-            text = pattern.sub(_blank_group, text)
+        for pattern, words in _BLANKED:
+            if any(word in text for word in words):
+                text = pattern.sub(_blank_group, text)
         return _LONE_MACRO.sub(_without_lone_macro, text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
 
