@@ -53,8 +53,8 @@ class DeviceOrdinalOutOfRange(CallRule):
       -1, 8 and 77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise
       where the advice is about a place: CUDA_ERROR_INVALID_VALUE
     documented: ordinals go from 0 to cuDeviceGetCount() - 1 (CUDA Driver API, Device Management, cuDeviceGet)
-    documented: RANK is the global rank of a worker, LOCAL_RANK the one on its machine (PyTorch documentation, torchrun, Environment
-      Variables)
+    documented: RANK is the global rank of a worker, LOCAL_RANK its rank among the workers of the same node (PyTorch documentation,
+      torchrun, Definitions and Environment Variables)
     documented: no such device, or it cannot do that (CUDA Driver API, Data types used by CUDA driver, CUresult)
     documented: only those in CUDA_VISIBLE_DEVICES are visible (CUDA Programming Guide, CUDA Environment Variables)
     """

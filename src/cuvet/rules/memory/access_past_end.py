@@ -28,8 +28,8 @@ class MemoryAccessPastEnd(CallRule):
     measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly
       (memcpy_past_end, memset_past_end, memcpy_past_end_into_neighbour, memcpy_past_end_2mb,
       memcpy_past_end_stream_ordered, memcpy2d_past_end)
-    documented: nvrtcGetCUBIN stores the cubin in the memory that it is given, and nvrtcGetCUBINSize tells the size of that (NVRTC, User
-      Guide, nvrtcGetCUBIN)
+    documented: nvrtcGetCUBIN stores the cubin in the memory that it is given, and nvrtcGetCUBINSize tells the size of the cubin (NVRTC,
+      Compilation, nvrtcGetCUBIN and nvrtcGetCUBINSize)
     documented: the start is srcDevice+srcY*srcPitch+srcXInBytes (CUDA Driver API, Memory Management, cuMemcpy2D)
     """
     VALID = """

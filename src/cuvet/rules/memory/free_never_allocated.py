@@ -22,8 +22,9 @@ class MemoryFreeNeverAllocated(CallRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE for malloc memory (free_host_ptr, freeasync_host, freehost_malloc)
     documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)
-    documented: cudaFree frees the memory space pointed to by devPtr, which must have been returned by a previous call to cudaMalloc or
-      another allocation function; if devPtr is 0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    documented: cudaFree frees the memory space pointed to by devPtr, which must have been returned by a previous call to cudaMalloc,
+      cudaMallocPitch, cudaMallocManaged, cudaMallocAsync or cudaMallocFromPoolAsync; if devPtr is 0, no operation is performed (CUDA
+      Runtime API, Memory Management, cudaFree)
     documented: an object of automatic storage that is declared without a value has an indeterminate one (cppreference, C,
       Initialization)
     """

@@ -32,7 +32,7 @@ class MemoryNotDeviceMemory(CallRule):
     documented: with CUBLAS_POINTER_MODE_DEVICE the scalars are passed by reference on the device, and all of a call have to conform to
       the one mode (cuBLAS, Using the cuBLAS API, cublasPointerMode_t, https://docs.nvidia.com/cuda/cublas/#cublaspointermode-t)
     documented: cusparseSetPointerMode sets the pointer mode; by default the values are passed by reference on the host (cuSPARSE,
-      Management Functions, cusparseSetPointerMode)
+      cuSPARSE Management API, cusparseSetPointerMode)
     """
     VALID = """
 ## no bytes

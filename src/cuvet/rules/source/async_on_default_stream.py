@@ -22,10 +22,12 @@ class SourceAsyncOnDefaultStream(SourceRule):
       Programming Guide, Streams, Default Stream)
     documented: cudaStreamNonBlocking: work running in the created stream may run concurrently with work in stream 0, and there is no
       implicit synchronization with stream 0 (CUDA Runtime API, Stream Management, cudaStreamCreateWithFlags)
-    documented: if the cuBLAS library stream is not set, all kernels use the default NULL stream (cuBLAS Library User Guide,
+    documented: if the cuBLAS library stream is not set, all kernels use the default NULL stream (cuBLAS, Using the cuBLAS API,
       cublasSetStream)
-    documented: cufftSetStream, curandSetStream and cusparseSetStream set the stream that the kernels of the library are launched on (user
-      guides of cuFFT, cuRAND and cuSPARSE)
+    documented: cufftSetStream and curandSetStream set the stream that the kernels of the library are launched on (cuFFT API Reference,
+      cufftSetStream; cuRAND, Host API, curandSetStream)
+    documented: cusparseSetStream sets the stream that the library uses; if it is not set, all kernels use the default NULL stream
+      (cuSPARSE, cuSPARSE Management API, cusparseSetStream and cusparseGetStream)
     reported: memory was cleared in the default stream and written by a kernel of another stream
       (https://github.com/nvidia-holoscan/holohub/commit/3cc4dcc5)
     """

@@ -20,8 +20,8 @@ class SourceContextNotPopped(SourceRule):
       Context Management, cuCtxDestroy)
     documented: cuCtxPushCurrent pushes the given context onto the CPU thread's stack of current contexts; the previous one may be made
       current again by calling cuCtxDestroy or cuCtxPopCurrent (CUDA Driver API, Context Management, cuCtxPushCurrent)
-    documented: Context.push pushes the context onto the context stack, Context.pop removes it from there (PyCUDA documentation, Device
-      Interface, pycuda.driver.Context)
+    documented: Context.push makes the context active and pushes it on top of the context stack, Context.pop removes any context from the
+      top of the stack (PyCUDA documentation, Device Interface, Devices and Contexts, pycuda.driver.Context)
     reported: a loop over devices pushed the context of each and popped none (https://github.com/ICLDisco/parsec/commit/684d7a3f)
     """
     VALID = """

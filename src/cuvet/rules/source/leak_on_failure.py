@@ -19,8 +19,10 @@ class SourceLeakOnFailure(SourceRule):
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
       API, Memory Management, Stream Management, Event Management)
-    documented: if a constructor throws, the destructors of the members that were constructed run, and not the one of the
-      object (cppreference, Constructors and member initializer lists; Throwing exceptions, Stack unwinding)
+    documented: if an exception is thrown from a constructor, destructors are called for all members and base classes that were fully
+      constructed (cppreference, Throwing exceptions, Stack unwinding)
+    documented: if a constructor throws an exception, the destructor of the object is not run (ISO C++ FAQ, Exceptions and Error Handling,
+      https://isocpp.org/wiki/faq/exceptions#selfcleaning-members)
     """
     VALID = """
 ## freed before returning [cuda]

@@ -24,8 +24,9 @@ class SourceMemberOverwritten(SourceRule):
       (https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875)
     reported: a function freed most of its buffers before it allocated them again
       (https://github.com/espressomd/espresso/commit/55a54378)
-    documented: a move assignment operator transfers the resources held by the argument to the object that is assigned to;
-      the destructor of that object does not run before (cppreference, Move assignment operator)
+    documented: move assignment operators typically transfer the resources held by the argument, rather than make copies of them
+      (cppreference, Move assignment operator)
+    documented: the destructor is called when the lifetime of an object ends (cppreference, Destructors)
     """
     VALID = """
 ## made if it is not there [cuda]

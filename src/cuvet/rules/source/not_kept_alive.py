@@ -19,7 +19,8 @@ class SourceNotKeptAlive(SourceRule):
     evidence = """
     documented: free releases the held device memory now instead of when the object becomes unreachable (PyCUDA documentation, Device
       Interface, pycuda.driver.DeviceAllocation)
-    documented: when an array goes, its memory returns to the pool, which gives it to the next one (CuPy documentation, Memory Management)
+    documented: when an array goes out of scope, its memory is released and kept in the pool for reuse (CuPy documentation, Memory
+      Management, Memory Pool Operations)
     documented: the delegate must be kept from being collected from managed code; the garbage collector does not track references to
       unmanaged code (.NET documentation, Marshal.GetFunctionPointerForDelegate)
     documented: keep references to CFUNCTYPE objects as long as they are used from C code: ctypes does not (Python documentation, ctypes,

@@ -235,7 +235,7 @@ def _lost_anew(whole: Whole, member: str) -> Iterator[Finding]:
             continue
         renewed = _renewed(whole, effect)
         if effect.grows:
-            message = f"{whole.name}::{effect.function} makes {member} anew when it has to be larger, and loses the one before"
+            message = f"{whole.name}::{effect.function} makes {member} anew for another size, and loses the one before"
             yield finding_of(SourceMemberOverwritten, whole, member, effect, message.removeprefix("::"), effect, None)
         elif renewed is not None:
             message = f"{effect.frame.function} makes {member} anew, and ends {renewed.member} before, but not {member}"
