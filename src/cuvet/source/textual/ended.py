@@ -72,11 +72,13 @@ def _of_callbacks(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
 
 def _of_graphs(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
     for call in body.calls:
-        captured = is_captured(call, body)
-        given = _data_of_callback(call) if captured else None
-        host = given or _host_memory(call)
+        data = _data_of_callback(call)
+        host = data or _host_memory(call)
         local = _local(host, call, body, known) if host is not None else None
         if local is None or _is_handed_on(local, call, body):
+            continue
+        captured = is_captured(call, body)
+        if data is not None and not captured:
             continue
         graph = _argument(call, "graph")
         added = graph is not None and call.name.startswith(("cudaGraphAdd", "cuGraphAdd"))
