@@ -43,7 +43,7 @@ _SOUNDS_LIKE_CHECK = re.compile(r"(?i)check|chk|err|assert|verify|safe|cuda_?(?:
 _SOUNDS_LIKE_WAIT = re.compile(r"(?i)sync|wait|(?<!run)time|finish|block|join|drain")
 _IS_HARMLESS = re.compile(
     r"(?i)\w*(?:error|exit|abort|print|terminate|assert|stringify)\w*|if|for|while|do|switch|return|throw|defined|fflush|"
-    r"to_string|c_str|what|str|format|RuntimeError|isinstance"
+    r"to_string|c_str|what|str|o?stringstream|string|format|RuntimeError|isinstance"
 )
 """What a check does where something failed."""
 _DEEPEST = 4
