@@ -24,7 +24,7 @@ class CaptureUnsafeCall(CaptureRule):
       the capture in thread-local mode (for other threads), or switch this thread to relaxed mode (`cuThreadExchangeStreamCaptureMode`).
     limits: Reported only when the call fails. The documentation names one potentially unsafe call, `cudaMalloc`, as an example. The rule
       checks the calls that were measured, and similar ones. In C++, `cuvet check` knows captures that begin and end in one block of
-      a function, and functions of the file that are called there: those that always make such a call (a warning), and those that
+      a function, and functions of the file that are called there: those that always make such a call (a note), and those that
       allocate in a branch what nothing else allocates, if only this capture leads to them.
     """
 

@@ -183,7 +183,7 @@ public:
         CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
         scale<<<n, 1, 0, kernels_>>>(values, n);
         CHECK(cudaGetLastError());
-        CHECK(cudaFreeAsync(values, copies_));  // warning: [memory-free-unordered]
+        CHECK(cudaFreeAsync(values, copies_));  // note: [memory-free-unordered]
     }
 private:
     cudaStream_t copies_, kernels_;

@@ -29,7 +29,7 @@ class RaceBetweenStreams(CallRule):
       kernels count. ``cuvet check`` sees streams and memory that one function makes, and two works that both begin where the
       memory does, with nothing between them that could wait: no function of which it does not know that it waits for nothing,
       no object, no branch, no other kernel. It compares a kernel only with a copy or set of which the size is written as that of
-      the memory, and only if the file defines the kernel and shows that it uses the memory and waits for nobody. A warning, also
+      the memory, and only if the file defines the kernel and shows that it uses the memory and waits for nobody. A note, also
       of streams that other functions of the file make, if the second stream waits for an event that was recorded before the first work.
     """
 
@@ -900,7 +900,7 @@ public:
         CHECK(cudaEventRecord(ready_, copies_));
         CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
         CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));
-        scale<<<n, 1, 0, kernels_>>>(to, n);  // warning: [race-between-streams]
+        scale<<<n, 1, 0, kernels_>>>(to, n);  // note: [race-between-streams]
     }
 private:
     cudaStream_t copies_, kernels_;

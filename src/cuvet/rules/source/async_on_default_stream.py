@@ -8,7 +8,7 @@ class SourceAsyncOnDefaultStream(SourceRule):
     why: Work without a stream is on the default stream. A stream that was created with ``cudaStreamNonBlocking`` does not wait for that
       one, nor does it for the stream, and the order of both is open. Any other stream waits, and all work of the device with it.
     instead: Pass the stream to both.
-    limits: Only for pointers that both are given by their name, and only if no call in between waits. A warning for a call of cuBLAS,
+    limits: Only for pointers that both are given by their name, and only if no call in between waits. Also about a call of cuBLAS,
       cuFFT, cuRAND or cuSPARSE with a handle that the file makes and gives no stream, beside work on a stream that the file makes, and
       makes like all others so that it does not wait; if it is known which memory the call accesses, and nothing in between may wait.
     """
@@ -179,7 +179,7 @@ void open(Spectrum *s, int n) {
     CHECK_FFT(cufftPlan1d(&s->plan, n, CUFFT_C2C, 1));
 }
 int transform(Spectrum *s, cufftComplex *from, cufftComplex *to, int n) {
-    if (cufftExecC2C(s->plan, from, to, CUFFT_FORWARD) != CUFFT_SUCCESS)  // warning: [source-async-on-default-stream]
+    if (cufftExecC2C(s->plan, from, to, CUFFT_FORWARD) != CUFFT_SUCCESS)  // note: [source-async-on-default-stream]
         return -1;
     scale<<<n, 32, 0, s->stream>>>(to, n);
     CHECK(cudaGetLastError());
@@ -195,7 +195,7 @@ public:
     }
     void add(int n, const float *host, float *x, float *y, const float *one) {
         CHECK(cudaMemcpyAsync(x, host, n * sizeof(float), cudaMemcpyHostToDevice, stream_));
-        CHECK_BLAS(cublasSaxpy(blas_, n, one, x, 1, y, 1));  // warning: [source-async-on-default-stream]
+        CHECK_BLAS(cublasSaxpy(blas_, n, one, x, 1, y, 1));  // note: [source-async-on-default-stream]
         CHECK(cudaStreamSynchronize(stream_));
     }
 private:

@@ -153,7 +153,7 @@ public:
 private:
     void run() {
         cudaStream_t stream;
-        CHECK(cudaStreamCreate(&stream));  // warning: [source-device-of-thread]
+        CHECK(cudaStreamCreate(&stream));  // note: [source-device-of-thread]
         CHECK(cudaMemsetAsync(memory_, 0, 4096, stream));
         CHECK(cudaStreamSynchronize(stream));
         CHECK(cudaStreamDestroy(stream));

@@ -14,7 +14,7 @@ class SourceEndedInUse(SourceRule):
     """
 
     code = "CV892"
-    severity = "warning"
+    severity = "note"
     summary = "memory of a function ends while a host function or a graph is still to use it"
     help = "keep the data until the host function has run, or as long as the graph"
     evidence = """
@@ -177,7 +177,7 @@ void publish(void *data);
 void show(float **values, int n, cudaStream_t stream) {
     for (int i = 0; i < n; i++) {
         Task task{i, values[i]};
-        CHECK(cudaLaunchHostFunc(stream, publish, &task));  // warning: [source-ended-in-use]
+        CHECK(cudaLaunchHostFunc(stream, publish, &task));  // note: [source-ended-in-use]
     }
     CHECK(cudaStreamSynchronize(stream));
 }
@@ -188,7 +188,7 @@ int start(float *values, int n, cudaStream_t stream) {
     int left = n;
     scale<<<n, 1, 0, stream>>>(values);
     CHECK(cudaGetLastError());
-    CHECK(cudaStreamAddCallback(stream, count, static_cast<void *>(&left), 0));  // warning: [source-ended-in-use]
+    CHECK(cudaStreamAddCallback(stream, count, static_cast<void *>(&left), 0));  // note: [source-ended-in-use]
     return n;
 }
 
@@ -196,7 +196,7 @@ int start(float *values, int n, cudaStream_t stream) {
 void sum(void *data);
 void start(const float *values, int n, cudaStream_t stream) {
     std::vector<float> copy(n);
-    CHECK(cudaLaunchHostFunc(stream, sum, copy.data()));  // warning: [source-ended-in-use]
+    CHECK(cudaLaunchHostFunc(stream, sum, copy.data()));  // note: [source-ended-in-use]
 }
 
 ## of a class that is not known [cuda]
@@ -211,7 +211,7 @@ class Filter {
     void build(float *to, int n) {
         std::vector<float> list = made(n);
         cudaGraphNode_t up;
-        CHECK(cudaGraphAddMemcpyNode1D(&up, graph_, 0, 0, to, list.data(), n, cudaMemcpyHostToDevice));  // warning: [source-ended-in-use]
+        CHECK(cudaGraphAddMemcpyNode1D(&up, graph_, 0, 0, to, list.data(), n, cudaMemcpyHostToDevice));  // note: [source-ended-in-use]
         CHECK(cudaGraphInstantiateWithFlags(&exec_, graph_, 0));
     }
     cudaGraph_t graph_;
@@ -227,7 +227,7 @@ struct Task {
 void publish(void *data);
 void show(float *values, int at, cudaStream_t stream) {
     Task task(at, values);
-    CHECK(cudaLaunchHostFunc(stream, publish, &task));  // warning: [source-ended-in-use]
+    CHECK(cudaLaunchHostFunc(stream, publish, &task));  // note: [source-ended-in-use]
 }
 
 ## captured for the caller [cuda]
@@ -235,7 +235,7 @@ void build(cudaGraphExec_t *exec, float *to, const float *from, int n, cudaStrea
     cudaGraph_t graph;
     float factor = 2;
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CHECK(cudaMemcpyAsync(to, &factor, sizeof(float), cudaMemcpyHostToDevice, stream));  // warning: [source-ended-in-use]
+    CHECK(cudaMemcpyAsync(to, &factor, sizeof(float), cudaMemcpyHostToDevice, stream));  // note: [source-ended-in-use]
     scale<<<n, 1, 0, stream>>>(to, from);
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiateWithFlags(exec, graph, 0));

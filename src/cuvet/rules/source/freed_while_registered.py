@@ -4,7 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceFreedWhileRegistered(SourceRule):
     """
     checks: Registered memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``),
-      or belongs to a vector that grows and may move it (a warning).
+      or belongs to a vector that grows and may move it (a note for members of a class).
     why: The registration stays. When the heap uses the addresses again, registering them fails, and copies use the old pages.
     instead: Call ``cudaHostUnregister`` before the memory is freed.
     limits: Only along the paths of one function, and members of a class that the function which lets them grow registers anew. Silent
@@ -141,7 +141,7 @@ public:
     explicit Samples(size_t n) : values_(n) { lock(); }
     ~Samples() { unlock(); }
     void add(float value) {
-        values_.push_back(value);  // warning: [source-freed-while-registered]
+        values_.push_back(value);  // note: [source-freed-while-registered]
         lock();
     }
 
@@ -156,7 +156,7 @@ class Samples {
 public:
     ~Samples() { cudaHostUnregister(&values_[0]); }
     void set_size(size_t n) {
-        values_.resize(n);  // warning: [source-freed-while-registered]
+        values_.resize(n);  // note: [source-freed-while-registered]
         cudaHostUnregister(&values_[0]);
         CHECK(cudaHostRegister(&values_[0], n * sizeof(float), 0));
     }
@@ -171,7 +171,7 @@ public:
     ~Samples() { cudaHostUnregister(values_.data()); }
     float *at_least(size_t n) {
         if (values_.size() < n) {
-            values_.resize(n);  // warning: [source-freed-while-registered]
+            values_.resize(n);  // note: [source-freed-while-registered]
             CHECK(cudaHostRegister(values_.data(), n * sizeof(float), 0));
         }
         return values_.data();

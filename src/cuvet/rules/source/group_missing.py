@@ -11,7 +11,7 @@ class SourceGroupMissing(SourceRule):
     """
 
     code = "CV893"
-    severity = "warning"
+    severity = "note"
     summary = "one thread calls NCCL for several devices outside a group"
     help = "call ncclGroupStart before the loop and ncclGroupEnd behind it"
     evidence = """
@@ -82,7 +82,7 @@ void connect(std::vector<ncclComm_t> &comms, const std::vector<int> &devices) {
     NCCL_CHECK(ncclGetUniqueId(&id));
     for (int i = 0; i < (int)devices.size(); i++) {
         CHECK(cudaSetDevice(devices[i]));
-        NCCL_CHECK(ncclCommInitRank(&comms[i], devices.size(), id, i));  // warning: [source-group-missing]
+        NCCL_CHECK(ncclCommInitRank(&comms[i], devices.size(), id, i));  // note: [source-group-missing]
     }
 }
 
@@ -94,7 +94,7 @@ int main() {
     for (int i = 0; i < 8; i++)
         parts[i].open(i, comms[i]);
     for (Part &part : parts)
-        NCCL_CHECK(ncclBroadcast(part.from, part.to, part.n, ncclFloat, 0, part.comm, part.stream));  // warning: [source-group-missing]
+        NCCL_CHECK(ncclBroadcast(part.from, part.to, part.n, ncclFloat, 0, part.comm, part.stream));  // note: [source-group-missing]
 }
 
 ## a function that another file may call in a group [c++]

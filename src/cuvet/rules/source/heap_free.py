@@ -100,7 +100,7 @@ void shrink(struct Buffer **buffer, size_t size) {
     struct Buffer *old = *buffer;
     *buffer = create(size);
     CHECK(cudaMemcpy((*buffer)->values, old->values, size, cudaMemcpyDefault));
-    free(old->values);  // warning: [source-heap-free]
+    free(old->values);  // note: [source-heap-free]
     free(old);
 }
 

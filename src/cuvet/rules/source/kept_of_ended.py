@@ -13,7 +13,7 @@ class SourceKeptOfEnded(SourceRule):
     """
 
     code = "CV885"
-    severity = "warning"
+    severity = "note"
     summary = "a member keeps what belongs to an object that a method replaces"
     help = "clear the member where the object that it belongs to is ended"
     evidence = """
@@ -174,7 +174,7 @@ class Kernels {
         return function;
     }
     void reload(const char *file) {
-        CHECK(cuModuleUnload(module_));  // warning: [source-kept-of-ended]
+        CHECK(cuModuleUnload(module_));  // note: [source-kept-of-ended]
         CHECK(cuModuleLoad(&module_, file));
     }
   private:
@@ -192,7 +192,7 @@ class Image {
         if (pixels_) cudaFreeArray(pixels_);
     }
     void resize(int width) {
-        if (pixels_) CHECK(cudaFreeArray(pixels_));  // warning: [source-kept-of-ended]
+        if (pixels_) CHECK(cudaFreeArray(pixels_));  // note: [source-kept-of-ended]
         cudaChannelFormatDesc of = cudaCreateChannelDesc<float>();
         CHECK(cudaMallocArray(&pixels_, &of, width));
         bind();
@@ -221,7 +221,7 @@ class Kernels {
     Kernels(const Kernels &) = delete;
     ~Kernels() { cuModuleUnload(module_); }
     void replace(CUmodule other) {
-        CHECK(cuModuleUnload(module_));  // warning: [source-kept-of-ended]
+        CHECK(cuModuleUnload(module_));  // note: [source-kept-of-ended]
         module_ = other;
     }
     void run() { CHECK(cuLaunchKernel(scale_, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)); }
@@ -237,7 +237,7 @@ class Kernels {
     Kernels(const Kernels &) = delete;
     ~Kernels() { cuModuleUnload(module_); }
     void reload(const char *file) {
-        CHECK(cuModuleUnload(module_));  // warning: [source-kept-of-ended]
+        CHECK(cuModuleUnload(module_));  // note: [source-kept-of-ended]
         CHECK(cuModuleLoad(&module_, file));
     }
     CUfunction find(const std::string &name) {

@@ -12,7 +12,7 @@ class SourceLeftMapped(SourceRule):
     """
 
     code = "CV891"
-    severity = "warning"
+    severity = "note"
     summary = "a function returns while resources of a graphics API are mapped"
     help = "unmap the resources before the function returns"
     evidence = """
@@ -92,7 +92,7 @@ bool draw(cudaGraphicsResource_t vertices, const std::vector<Node> &nodes, cudaS
     INVALID = """
 ## too small [cuda]
 bool draw(cudaGraphicsResource_t vertices, size_t count, float time, cudaStream_t stream) {
-    if (cudaGraphicsMapResources(1, &vertices, stream) != cudaSuccess)  // warning: [source-left-mapped]
+    if (cudaGraphicsMapResources(1, &vertices, stream) != cudaSuccess)  // note: [source-left-mapped]
         return false;
     float4 *mapped;
     size_t bytes;
@@ -107,7 +107,7 @@ bool draw(cudaGraphicsResource_t vertices, size_t count, float time, cudaStream_
 int draw(CUgraphicsResource vertices, CUdeviceptr *mapped, CUstream stream) {
     size_t bytes;
     int result = -1;
-    if (cuGraphicsMapResources(1, &vertices, stream) != CUDA_SUCCESS)  // warning: [source-left-mapped]
+    if (cuGraphicsMapResources(1, &vertices, stream) != CUDA_SUCCESS)  // note: [source-left-mapped]
         return -1;
     if (cuGraphicsResourceGetMappedPointer(mapped, &bytes, vertices) != CUDA_SUCCESS)
         return -1;

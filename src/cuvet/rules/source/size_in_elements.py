@@ -157,7 +157,7 @@ def upload(values, count):
 template <typename T> class Field {
 public:
     explicit Field(size_t n) : cells_count_(n) { CHECK(cudaMalloc(&cells_, cells_count_ * sizeof(T))); }
-    void read(T *to) const { CHECK(cudaMemcpy(to, cells_, cells_count_, cudaMemcpyDeviceToHost)); }  // warning: [source-size-in-elements]
+    void read(T *to) const { CHECK(cudaMemcpy(to, cells_, cells_count_, cudaMemcpyDeviceToHost)); }  // note: [source-size-in-elements]
     ~Field() { cudaFree(cells_); }
     Field(const Field &) = delete;
 
@@ -171,17 +171,17 @@ void fill(cudaArray_t volume, float *host, size_t w, size_t h, size_t d) {
     cudaMemcpy3DParms copy = {};
     copy.srcPtr = make_cudaPitchedPtr(host, w * sizeof(float), w, h);
     copy.dstArray = volume;
-    copy.extent = make_cudaExtent(w * sizeof(float), h, d);  // warning: [source-size-in-elements]
+    copy.extent = make_cudaExtent(w * sizeof(float), h, d);  // note: [source-size-in-elements]
     copy.kind = cudaMemcpyHostToDevice;
     CHECK(cudaMemcpy3D(&copy));
 }
 
 ## an extent in a variable, and the width of a plain array [cuda]
 void make(cudaArray_t *volume, const cudaChannelFormatDesc &of, size_t w, size_t h, size_t d) {
-    const cudaExtent size = make_cudaExtent(sizeof(float2) * w, h, d);  // warning: [source-size-in-elements]
+    const cudaExtent size = make_cudaExtent(sizeof(float2) * w, h, d);  // note: [source-size-in-elements]
     CHECK(cudaMalloc3DArray(volume, &of, size));
 }
 void make(cudaArray_t *image, const cudaChannelFormatDesc &of, size_t w, size_t h) {
-    CHECK(cudaMallocArray(image, &of, w * sizeof(float2), h));  // warning: [source-size-in-elements]
+    CHECK(cudaMallocArray(image, &of, w * sizeof(float2), h));  // note: [source-size-in-elements]
 }
 """

@@ -16,7 +16,7 @@ from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of,
 
 _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
 """A test's macro that is given what must throw: nothing of it need have happened."""
-_JUMPS = re.compile(r"(?i)goto")
+_JUMPS = re.compile(r"(?i)(?!.*(?:success|ok|done|ready)).*goto")
 _OVERLOADS = {("cudaMallocAsync", 4): "cudaMallocFromPoolAsync"}
 """By name and number of arguments, the function that an overload of C++ calls (cuda_runtime.h)."""
 _ONE_OBJECT = re.compile(r"(?:(\w+)::)?(?i:(?:get_?)?(?:instance|singleton))\(\)")
@@ -255,7 +255,7 @@ class Expressions(Flow):
         """The label that a macro goes to if what it is given has failed; empty if none is known. A macro of another file tells by its name
         that it does so, and its last argument is the label."""
         label, at = self.source.jumping_macros.get(name, ("", -1))
-        if not label and _JUMPS.search(name):
+        if not label and _JUMPS.match(name):
             at = len(given) - 1
         if at >= 0:
             label = text_of(given[at]) if at < len(given) and given[at].type == "identifier" else ""

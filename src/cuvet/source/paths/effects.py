@@ -71,6 +71,10 @@ class Progress(NamedTuple):
     moved: int
 
 
+_MOST_UNSET = 32
+"""Variables without a value that a path ends."""
+
+
 class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
 
@@ -173,13 +177,15 @@ class Effects:
         if isinstance(operation, Assign):
             self._assign(operation, here)
         elif isinstance(operation, Escape):
-            self._share_heap(operation.lvalue)
+            self._share_heap(Address(operation.lvalue))
             self._give(operation.lvalue, operation.written)
         elif isinstance(operation, Return):
             self._end(operation, here)
         elif operation.launch:
+            self._copy_heap(operation)
             self._launch(operation, here)
         elif (found := meaning(operation.name)) is not None:
+            self._copy_heap(operation)
             self._cuda(operation, found, here)
         else:
             self._not_of_cuda(operation, here)
@@ -347,7 +353,9 @@ class Effects:
 
     def _ends_nothing(self, operation: Invoke, found: Meaning, here: Here) -> None:
         """The call may end what a variable holds that was given no value."""
-        for at, role in found.ended if self._nothing and self.world.judging else ():
+        if not self._nothing or not self.world.judging or len(self.unset) == _MOST_UNSET:
+            return
+        for at, role in found.ended:
             value = operation.argument(at)
             word = self.handles.known(value) or 0
             if word in self._nothing and word not in self.handles.escaped and isinstance(value, str):
@@ -416,7 +424,9 @@ class Effects:
 
     def _is_in_own_heap(self, lvalue: str) -> bool:
         name = root(lvalue)
-        return lvalue.startswith(f"{name}->") and "[" not in lvalue and self._owns_heap(name)
+        return (
+            lvalue.startswith(f"{name}->") and lvalue.count("->") == 1 and "[" not in lvalue and self._owns_heap(name)
+        )
 
     def _share_heap(self, value: Value) -> None:
         """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
@@ -426,13 +436,19 @@ class Effects:
         if self._on_heap and whole and self._owns_heap(name):
             self.handles.give(name)
 
+    def _copy_heap(self, operation: Invoke) -> None:
+        """What CUDA is given of such memory may be copied to the device, with what it holds."""
+        for value in operation.arguments if self._on_heap else ():
+            if isinstance(value, str):
+                self._share_heap(value)
+
     def _lose_members(self, operation: Invoke, here: Here) -> None:
         """Memory of the heap is freed, and with it the only variables of what it holds."""
         name = lvalue_of(operation.arguments[0])
         if not self._owns_heap(name):
             return
         for lvalue, word in tuple(self.handles.words.items()):
-            if lvalue.startswith(f"{name}->") and all(root(each) == name for each in self.handles.holders(word)):
+            if self._is_in_own_heap(lvalue) and all(root(each) == name for each in self.handles.holders(word)):
                 self._leave(word, operation, here)
 
     # Functions that are not CUDA's.

@@ -102,6 +102,8 @@ class Reporter:
         skip = skips_value(path, unset)
         if rule is None or skip is None or skip.condition is None or unset.lvalue in self.source.released_by_macros:
             return None
+        if self.source.is_set_by_macro(unset.lvalue):
+            return None
         skip_at = skip.condition.start
         shown = f"`{unset.lvalue}`"
         declared = Step(

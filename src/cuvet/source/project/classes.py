@@ -133,7 +133,7 @@ def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
     if wrong is not None:
         first, last, kind, counterpart = wrong
         rule: type[Rule] = SourceHeapFree if last.kind == "heap" else MemoryFreeWrongFunction
-        severity: Severity | None = "warning" if last.kind == "heap" and not last.method else None
+        severity: Severity | None = "note" if last.kind == "heap" and not last.method else None
         message = f"{member} is {kind}, which is for {counterpart}"
         yield finding_of(rule, whole, member, last, message, first, last, severity=severity)
 

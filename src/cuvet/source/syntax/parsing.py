@@ -79,11 +79,18 @@ class Source:
         found: dict[str, tuple[str, int]] = {}
         for macro in _MACRO.findall(self.text) if b"goto" in self.text and b"#define" in self.text else ():
             head, jumps = _MACRO_HEAD.match(macro), _GOTO.findall(macro)
-            if head is not None and len(jumps) == 1 and _ASKS.search(macro, head.end(), macro.find(b"goto")):
+            if head is None or len(jumps) != 1 or _SUCCEEDED.search(macro):
+                continue
+            if _ASKS.search(macro, head.end(), macro.find(b"goto")):
                 parameters = [each.strip() for each in head[2].split(b",")]
                 at = parameters.index(jumps[0]) if jumps[0] in parameters else -1
                 found[head[1].decode()] = jumps[0].decode(), at
         return found
+
+    def is_set_by_macro(self, name: str) -> bool:
+        """Whether a macro of the file assigns a variable of the name."""
+        sets = re.compile(rb"\b%s\s*=(?!=)" % re.escape(name.encode()))
+        return any(sets.search(macro) for macro in _MACRO.findall(self.text))
 
     @cached_property
     def returning_macros(self) -> frozenset[str]:
@@ -150,6 +157,7 @@ class Source:
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
 
 _MACRO_HEAD = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]{0,400})\)")
+_SUCCEEDED = re.compile(rb"==\s*\(?\s*(?:cudaSuccess|CUDA_SUCCESS)\b|\b(?:cudaSuccess|CUDA_SUCCESS)\s*==")
 _GOTO, _RETURN, _ASKS = (re.compile(rb"\b%s\b" % word) for word in (rb"goto\s+(\w+)", rb"return", rb"if"))
 
 

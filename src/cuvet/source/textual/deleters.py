@@ -64,7 +64,7 @@ def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
     for match in _DELETER.finditer(code):
         inside = code[match.end() : block_end(code, match.end())]
         called = _CALLED.search(inside)
-        if called is None or names.count(match[1]) > 1:
+        if called is None or names.count(match[1]) > 1 or len(_CALLED.findall(inside)) > 1:
             continue
         end = block_end(inside, called.end())
         calls = re.findall(rb"\w\s*\(", inside[called.end() : end])

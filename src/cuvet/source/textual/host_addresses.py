@@ -10,13 +10,17 @@ from cuvet.catalog.authored.libraries.cusolver import ON_DEVICE
 from cuvet.findings import Finding
 from cuvet.rules.memory.not_device_memory import MemoryNotDeviceMemory
 from cuvet.source.calls import entry_point_called
-from cuvet.source.syntax.parsing import enclosing, storage, text_of
+from cuvet.source.syntax.parsing import enclosing, field_text, storage, text_of
 from cuvet.source.textual.declared import declared_around
 from cuvet.source.textual.written import Body, Written, called
 
 _LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|sparse|solver)|nccl)\w{1,100}(?=\s{0,80}\()")
 """Without cuRAND, whose generators of the host write to memory of the host."""
 _ADDRESS = re.compile(r"(?:\([\w\s*]+\)\s*|(?:reinterpret|static)_cast<[\w\s*]+>\(\s*)?&\s*([A-Za-z_]\w*)\s*\)?")
+_IS_PLAIN = re.compile(
+    r"(?:(?:unsigned|signed|long|short|int|float|double|char|bool|(?:std::)?(?:size_t|u?int\d+_t)|cu(?:Double|Float)?Complex|__half|half)\s*)+"
+)
+"""A type that is no class with an ``operator&`` of its own."""
 _ON_DEVICE = re.compile(rb"__(?:managed|device)__")
 
 
@@ -60,5 +64,7 @@ def _own_variable(call: Written, at: int, body: Body) -> str:
     if address is None or declared is None or around is None or around.type != "declaration" or storage(around):
         return ""
     if declared.declarator not in ("declaration", "init_declarator", "pointer_declarator"):
+        return ""
+    if not _IS_PLAIN.fullmatch(field_text(around, "type")):
         return ""
     return "" if _ON_DEVICE.search(around.text or b"") else address[1]

@@ -35,6 +35,8 @@ _VARIABLE = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s{0,80}\()")
 _PLAIN_WORDS = frozenset(b"if else return nullptr NULL this void cudaSuccess CUDA_SUCCESS".split())
 _MOVES = frozenset(b"exchange move if assert".split())
 """What a move calls that ends nothing."""
+_GIVES_ITSELF = re.compile(rb"(?<!return )\*\s*this\b|~|\bassert\b|\bthrow\b")
+"""A move assignment that ends or hands on what the object held, or is never asked to."""
 _COPIED_BY_DEFAULT = rb"\(\s*(?:const\s+)?%s\s+(?:const\s*)?&(?!&)\s*\w*\s*\)\s*(?:noexcept\s*)?=\s*default"
 _TAKEN = rb"(?<![\w.>])(?:this\s*->\s*)?(\w+)\s*=(?!=)\s*(?:(?:std\s*::\s*)?(?:exchange|move)\s*\(\s*)?%s\s*\.\s*\1\b"
 """A member is set to that of the other object."""
@@ -98,7 +100,9 @@ def overwritten(source: Source) -> Iterator[Finding]:
         name, other = match.groups()
         body = code[match.end() : match.end() + _LONGEST]
         body = body[: block_end(body, 0)]
-        owner = _owner(code, name) if _MOVES.issuperset(_CALL.findall(body)) and b"~" not in body else None
+        owner = (
+            _owner(code, name) if _MOVES.issuperset(_CALL.findall(body)) and not _GIVES_ITSELF.search(body) else None
+        )
         if owner is None:
             continue
         for each in islice(re.finditer(_TAKEN % other, body), _MOST_MOVES):
@@ -124,7 +128,7 @@ def _owner(code: bytes, name: bytes) -> _Owner | None:
 
 def _function(code: bytes, owner: bytes, inside: slice, name: bytes) -> slice | None:
     """The body of a function without parameters, which stands in the class or names it; None if there are several, or none."""
-    shape = rb"\b%s\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{"
+    shape = rb"\b%s\s*\(\s*(?:void)?\s*\)\s*(?:const\s*)?(?:noexcept\s*)?(?:override\s*|final\s*)?\{"
     found = [each.end() for each in re.compile(shape % re.escape(name)).finditer(code, inside.start, inside.stop)]
     outside = shape % (re.escape(owner) + rb"\s*::\s*" + re.escape(name))
     found += [each.end() for each in re.finditer(outside, code)]

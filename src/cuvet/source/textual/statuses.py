@@ -14,6 +14,7 @@ from cuvet.source.calls import LAST_ERROR, entry_point_called, meaning
 from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.lexing import block_end
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
+from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.following import statement_of
 from cuvet.source.textual.written import Body, Written
 
@@ -55,13 +56,17 @@ def dropped(body: Body) -> Iterator[Finding]:
 
 
 def _outcome_is_read(call: Written, body: Body) -> bool:
-    """Whether what the call writes beside its status may be looked at: it is no variable, or is named again."""
-    given = [re.fullmatch(r"&\s*(\w+)", text_of(each)) for each in call.arguments[2:]]
-    texts = [text_of(each) for each in call.arguments[2:]]
+    """Whether what the call writes beside its status may be looked at: not a variable that is only declared and given."""
+    given = [(text_of(each), re.fullmatch(r"&\s*(\w+)", text_of(each))) for each in call.arguments[2:]]
     return any(
-        body.words(match[1])[-1] > call.end if match else text not in ("NULL", "nullptr", "0")
-        for match, text in zip(given, texts, strict=True)
+        not _is_only_given(match[1], body) if match else text not in ("NULL", "nullptr", "0") for text, match in given
     )
+
+
+def _is_only_given(name: str, body: Body) -> bool:
+    declared = only_declaration(name, body)
+    plain = declared is not None and declared.declarator in ("declaration", "init_declarator")
+    return plain and len(body.words(name)) == 2
 
 
 def _is_destructor_that_ends(body: Body) -> bool:

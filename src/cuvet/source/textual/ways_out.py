@@ -2,12 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.following import in_a_branch, statement_of
 from cuvet.source.textual.written import Body, Written
 
 NESTED = frozenset({"lambda_expression", "function_definition"})
+_MOST_BEGINS = 8
+"""Of a function."""
 _WAYS_OUT = frozenset({"return_statement", "throw_statement"})
 
 
@@ -35,7 +38,8 @@ class WayOut:
 def way_out(body: Body, pair: Pair) -> WayOut | None:
     """The first of a function."""
     ends = [call for call in body.calls if call.name in pair.ends]
-    for begin in (call for call in body.calls if call.name in pair.begins) if ends else ():
+    begins = (call for call in body.calls if call.name in pair.begins)
+    for begin in islice(begins, _MOST_BEGINS) if ends else ():
         end = next((each for each in ends if each.start > begin.end and _belongs(each, begin, pair)), None)
         if end is None or in_a_branch(begin.node, statement_of(begin.node)):
             continue
