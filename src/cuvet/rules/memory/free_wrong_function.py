@@ -259,7 +259,7 @@ class Staging : SafeHandle
         SetHandle(memory);
     }
     public override bool IsInvalid => handle == IntPtr.Zero;
-    protected override bool ReleaseHandle() => cuMemFree_v2(handle) == 0;  // error: [memory-free-wrong-function]
+    protected override bool ReleaseHandle() => cuMemFree_v2(handle) == 0;  // note: [memory-free-wrong-function]
 }
 
 ## C++: a smart pointer to an array, whose deleter is for linear memory [cuda]

@@ -213,7 +213,7 @@ import pycuda.driver as drv
 
 class Blur:
     def apply(self, pixels):
-        self.context.push()  # warning: [source-context-not-popped]
+        self.context.push()  # note: [source-context-not-popped]
         if pixels.size == 0:
             return None
         try:
@@ -224,7 +224,7 @@ class Blur:
 
 ## Python: an exception in between [python driver]
 def clear(context, memory, size):
-    check(driver.cuCtxPushCurrent(context))  # warning: [source-context-not-popped]
+    check(driver.cuCtxPushCurrent(context))  # note: [source-context-not-popped]
     if size == 0:
         raise ValueError("nothing to clear")
     check(driver.cuMemsetD8(memory, 0, size))
@@ -233,7 +233,7 @@ def clear(context, memory, size):
 ## C#: a return in between [c# method]
 int Fill(IntPtr context, ulong memory, int count)
 {
-    Check(cuCtxPushCurrent_v2(context));  // warning: [source-context-not-popped]
+    Check(cuCtxPushCurrent_v2(context));  // note: [source-context-not-popped]
     if (count == 0) return 0;
     Check(cuMemsetD8_v2(memory, 0, (ulong)count));
     Check(cuCtxPopCurrent_v2(out _));
@@ -249,7 +249,7 @@ class Blur
 
     bool Apply(byte[] pixels)
     {
-        context.PushContext();  // warning: [source-context-not-popped]
+        context.PushContext();  // note: [source-context-not-popped]
         if (pixels.Length == 0)
             return false;
         Launch(pixels);

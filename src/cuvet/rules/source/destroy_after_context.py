@@ -118,7 +118,7 @@ class Blur : IDisposable
     public void Dispose()
     {
         context.Dispose();
-        values?.Dispose();  // warning: [source-destroy-after-context]
+        values?.Dispose();  // note: [source-destroy-after-context]
         stream.Dispose();
     }
 }

@@ -13,7 +13,7 @@ class SourceNotKeptAlive(SourceRule):
     """
 
     code = "CV895"
-    severity = "warning"
+    severity = "note"
     summary = "nothing keeps an object that CUDA uses later"
     help = "keep the object in a variable or member until CUDA is done with it"
     evidence = """
@@ -128,7 +128,7 @@ import pycuda.driver as drv
 
 class Rows:
     def __init__(self, rows):
-        addresses = [int(drv.to_device(row)) for row in rows]  # warning: [source-not-kept-alive]
+        addresses = [int(drv.to_device(row)) for row in rows]  # note: [source-not-kept-alive]
         self.table = drv.to_device(np.array(addresses, np.uint64))
 
 ## PyCUDA: the address of a temporary array [python]
@@ -137,21 +137,21 @@ import pycuda.autoinit
 from pycuda import gpuarray
 
 def start(kernel, values):
-    pointer = np.intp(gpuarray.to_gpu(values).gpudata)  # warning: [source-not-kept-alive]
+    pointer = np.intp(gpuarray.to_gpu(values).gpudata)  # note: [source-not-kept-alive]
     kernel(pointer, block=(64, 1, 1))
 
 ## CuPy: the address of a temporary array [python]
 import cupy as cp
 
 def start(kernel, count):
-    scratch = cp.zeros(count, cp.float32).data.ptr  # warning: [source-not-kept-alive]
+    scratch = cp.zeros(count, cp.float32).data.ptr  # note: [source-not-kept-alive]
     kernel((1,), (64,), (scratch, count))
 
 ## PyTorch: the address of a temporary tensor [python]
 import torch
 
 def start(library, count):
-    scratch = torch.zeros(count, device="cuda").data_ptr()  # warning: [source-not-kept-alive]
+    scratch = torch.zeros(count, device="cuda").data_ptr()  # note: [source-not-kept-alive]
     library.run(scratch, count)
 
 ## ctypes: the function is made for the call [python]
@@ -163,7 +163,7 @@ def wake(data):
     ready.set()
 
 def notify(stream):
-    return runtime.cudaLaunchHostFunc(stream, HostFunction(wake), None)  # warning: [source-not-kept-alive]
+    return runtime.cudaLaunchHostFunc(stream, HostFunction(wake), None)  # note: [source-not-kept-alive]
 
 ## C#: a delegate for the call [c#]
 using System;
@@ -178,16 +178,16 @@ class Notifier
     void Done(IntPtr data) { finished++; }
     public void Enqueue(IntPtr stream)
     {
-        Check(cudaLaunchHostFunc(stream, Done, IntPtr.Zero));  // warning: [source-not-kept-alive]
+        Check(cudaLaunchHostFunc(stream, Done, IntPtr.Zero));  // note: [source-not-kept-alive]
     }
     public void Count(IntPtr stream, int[] counts, int at)
     {
-        Check(cudaLaunchHostFunc(stream, _ => counts[at]++, IntPtr.Zero));  // warning: [source-not-kept-alive]
+        Check(cudaLaunchHostFunc(stream, _ => counts[at]++, IntPtr.Zero));  // note: [source-not-kept-alive]
     }
     public void Again(IntPtr stream)
     {
         var done = new HostFunction(Done);
-        Check(cudaLaunchHostFunc(stream, done, IntPtr.Zero));  // warning: [source-not-kept-alive]
+        Check(cudaLaunchHostFunc(stream, done, IntPtr.Zero));  // note: [source-not-kept-alive]
     }
 }
 """

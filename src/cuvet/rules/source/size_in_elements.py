@@ -145,13 +145,13 @@ float *upload(const float *host, int n) {
 unsafe void Upload(IntPtr values, float[] host)
 {
     fixed (float* first = host)
-        Check(cudaMemcpy(values, (IntPtr)first, (nuint)host.Length, 1));  // warning: [source-size-in-elements]
+        Check(cudaMemcpy(values, (IntPtr)first, (nuint)host.Length, 1));  // note: [source-size-in-elements]
 }
 
 ## Python: the size of the array [python cudart]
 def upload(values, count):
     host = np.ones(count, dtype=np.float32)
-    error, = cudart.cudaMemcpy(values, host.ctypes.data, host.size, H2D)  # warning: [source-size-in-elements]
+    error, = cudart.cudaMemcpy(values, host.ctypes.data, host.size, H2D)  # note: [source-size-in-elements]
 
 ## allocated and copied by two functions of a class [cuda]
 template <typename T> class Field {

@@ -380,7 +380,7 @@ class Feeder:
             self.image = image.cuda(non_blocking=True)
 
     def get(self):
-        image = self.image  # warning: [source-tensor-not-awaited]
+        image = self.image  # note: [source-tensor-not-awaited]
         image.record_stream(torch.cuda.current_stream())
         return image
 """

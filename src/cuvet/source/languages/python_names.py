@@ -112,7 +112,7 @@ class Names:
         return [(match.start(1), match[1].decode()) for match in re.finditer(pattern.encode(), text)]
 
     def _bind(self, origin: str, words: list[str]) -> None:
-        if not words:
+        if not words or not all(each == "*" or each.replace(".", "_").isidentifier() for each in words):
             return
         name = words[0]
         if name == "*":

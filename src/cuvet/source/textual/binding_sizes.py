@@ -76,7 +76,8 @@ def of_arrays(function: Function, reporter: Reporter) -> Iterator[Finding]:
         for side in where.memory if array else ():
             if _passed(call.spans[side], function, reporter) == array:
                 message = f"{call.name} is given the size `{size}`, the number of elements of `{array}`, which are larger than a byte"
-                yield finding(SourceSizeInElements, message, reporter.site(call, *call.spans[where.size]))
+                at = reporter.site(call, *call.spans[where.size])
+                yield finding(SourceSizeInElements, message, at, severity="note")
                 return
 
 

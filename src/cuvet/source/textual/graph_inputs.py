@@ -49,7 +49,7 @@ def _finding(assignment: Node, name: str, capture: Node, replay: Node, source: S
         Place(capture, f"the graph is captured with `{name}` here"),
         Place(replay, "the graph is replayed here, and reads the tensor from then"),
     )
-    return finding_at(GraphExecMemoryFreed, assignment, message, source, path, severity="warning", api=name)
+    return finding_at(GraphExecMemoryFreed, assignment, message, source, path, severity="note", api=name)
 
 
 def _split(name: str) -> tuple[str, str]:

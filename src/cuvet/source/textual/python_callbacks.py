@@ -37,7 +37,7 @@ def callback_findings(root: Node, source: Source) -> Iterator[Finding]:
         if given is not None and call is not None and not may_be_meant(call):
             message = f"a stream calls this function (line {source.line(given.start_byte)}), which calls CUDA here"
             path = (Place(given, "the stream is given the function here"), Place(call, "it calls CUDA here"))
-            yield finding_at(StreamCallInHostFunction, call, message, source, path, severity="warning")
+            yield finding_at(StreamCallInHostFunction, call, message, source, path, severity="note")
 
 
 def _function(given: Node, names: Names, root: Node) -> Node | None:

@@ -36,7 +36,7 @@ def rank_findings(root: Node, source: Source) -> Iterator[Finding]:
             given = text_of(arguments_of(call)[0])
             message = f"`{given}` is the rank among all processes, which on a second machine is the number of no device"
             path = (Place(rank, "the rank comes from here"),) if rank.start_byte != call.start_byte else ()
-            yield finding_at(DeviceOrdinalOutOfRange, call, message, source, path, severity="warning")
+            yield finding_at(DeviceOrdinalOutOfRange, call, message, source, path, severity="note")
 
 
 def _rank(given: Node, call: Node, names: Names, root: Node) -> Node | None:

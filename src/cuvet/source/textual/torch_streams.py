@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding
 from cuvet.rules.source.tensor_freed_in_use import SourceTensorFreedInUse
 from cuvet.rules.source.tensor_not_awaited import SourceTensorNotAwaited
 from cuvet.source.syntax.lexing import LEXERS
@@ -133,10 +133,7 @@ def _never_awaited(
                 Place(assignment, f"`self.{member}` is made on `{stream}` here"),
                 Place(use, f"`self.{member}` is used outside of the stream here"),
             )
-            severity: Severity = "warning" if b"record_stream" in (owner.text or b"") else "note"
-            yield finding_at(
-                SourceTensorNotAwaited, use, message, source, path, api=f"self.{member}", severity=severity
-            )
+            yield finding_at(SourceTensorNotAwaited, use, message, source, path, api=f"self.{member}", severity="note")
             return
 
 
