@@ -17,6 +17,7 @@ from cuvet.source.textual.written import Body
 
 _DELETER = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?\{")
 _CALLED = re.compile(rb"\boperator\s*\(\s*\)\s*\(\s*[\w:<>\s]+\*\s*(?:const\s+)?(\w+)\s*\)[\w\s]*\{")
+_OPERATOR = re.compile(rb"\boperator\s*\(\s*\)")
 _GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?%s\b"
 _OF_HANDLE = re.compile(
     rb"\bunique_ptr\s{0,80}<\s{0,80}(?:(?:typename\s{1,80})?(?:std\s{0,80}::\s{0,80})?remove_pointer(?:_t)?\s{0,80}<\s{0,80}(\w+)\s{0,80}>"
@@ -64,7 +65,7 @@ def _deleters(code: bytes) -> Iterator[tuple[bytes, str]]:
     for match in _DELETER.finditer(code):
         inside = code[match.end() : block_end(code, match.end())]
         called = _CALLED.search(inside)
-        if called is None or names.count(match[1]) > 1 or len(_CALLED.findall(inside)) > 1:
+        if called is None or names.count(match[1]) > 1 or len(_OPERATOR.findall(inside)) > 1:
             continue
         end = block_end(inside, called.end())
         calls = re.findall(rb"\w\s*\(", inside[called.end() : end])
