@@ -83,7 +83,7 @@ bool draw(cudaGraphicsResource_t vertices, bool shared, float time, cudaStream_t
 ## the return of a lambda [cuda]
 bool draw(cudaGraphicsResource_t vertices, const std::vector<Node> &nodes, cudaStream_t stream) {
     CHECK(cudaGraphicsMapResources(1, &vertices, stream));
-    auto last = std::max_element(nodes.begin(), nodes.end(), [](auto &a, auto &b) { return a.at < b.at; });
+    auto last = std::max_element(nodes.begin(), nodes.end(), [] (auto &a, auto &b) { return a.at < b.at; });
     move(vertices, last->at, stream);
     CHECK(cudaGraphicsUnmapResources(1, &vertices, stream));
     return true;
