@@ -32,7 +32,7 @@ from cuvet.source.textual.python_kept import keeps_addresses, kept_findings
 from cuvet.source.textual.ranks import rank_findings, sets_devices_by_rank
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.result_sizes import asks_for_results, result_findings
-from cuvet.source.textual.rules import noted, textual_findings
+from cuvet.source.textual.rules import textual_findings
 from cuvet.source.textual.tensors import copies_tensors, tensor_findings
 from cuvet.source.textual.timing import times_events, timing_findings
 from cuvet.source.textual.torch_processes import fork_findings, forks_with_torch
@@ -74,16 +74,16 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     else:
         findings += binding_findings(defined, lowered.functions, source)
         if pushes_contexts(source.text):
-            findings += noted(pushed_findings(tree.root_node, source))
+            findings += pushed_findings(tree.root_node, source)
         if source.language == "python":
             findings += _of_libraries(tree.root_node, source)
         else:
             findings += csharp_blocks.block_findings(tree.root_node, source)
-            findings += noted(csharp_kept.collected_findings(tree.root_node, source))
-            findings += noted(csharp_handles.wrong_releases(tree.root_node, source))
-            findings += noted(csharp_order.order_findings(tree.root_node, source))
+            findings += csharp_kept.collected_findings(tree.root_node, source)
+            findings += csharp_handles.wrong_releases(tree.root_node, source)
+            findings += csharp_order.order_findings(tree.root_node, source)
     if asks_for_results(text):
-        findings += noted(result_findings(tree.root_node, source))
+        findings += result_findings(tree.root_node, source)
     outline = outline_of(defined, lowered.functions + lowered.companions, source, lowered.summaries)
     findings += kept(outline.effects, source)
     return FileResult(

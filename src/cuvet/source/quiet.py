@@ -77,7 +77,7 @@ def is_check(name: str, code: bytes, depth: int = 0) -> bool:
     last = name.rpartition(".")[2].rpartition("::")[2]
     if not last.isidentifier() or _SOUNDS_LIKE_WAIT.search(last) or depth > _DEEPEST:
         return False
-    bodies = list(_definitions(last.encode(), code))
+    bodies = list(definitions(last.encode(), code))
     if not bodies:
         return _SOUNDS_LIKE_CHECK.search(last) is not None
     return all(_only_looks(body.decode("utf-8", "replace"), code, depth) for body in bodies)
@@ -95,7 +95,7 @@ def _only_looks(body: str, code: bytes, depth: int) -> bool:
     return True
 
 
-def _definitions(name: bytes, code: bytes) -> Iterator[bytes]:
+def definitions(name: bytes, code: bytes) -> Iterator[bytes]:
     """What stands in the macros and functions of that name."""
     if name not in code:
         return

@@ -126,6 +126,33 @@ end:
     cudaFree(in);
     return status;
 }
+
+## C++: a macro sets it, and another variable has its address [cuda]
+#define NOTHING_YET() do { values = NULL; } while (0)
+int run(int count) {
+    float *values;
+    int status = -1;
+    NOTHING_YET();
+    if (count < 1)
+        goto end;
+    CHECK(cudaMalloc(&values, count));
+    status = work(values);
+end:
+    cudaFree(values);
+    return status;
+}
+int taken(int count) {
+    float *values, **place = &values;
+    int status = -1;
+    *place = take(count);
+    if (count < 1)
+        goto end;
+    CHECK(cudaMalloc(&values, count));
+    status = work(values);
+end:
+    cudaFree(values);
+    return status;
+}
 """
     INVALID = """
 ## host memory

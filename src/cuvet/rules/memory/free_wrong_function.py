@@ -151,6 +151,25 @@ struct Drop {
     }
 };
 using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, Drop>;
+
+## C++: a deleter for both kinds [cuda]
+struct Release {
+    void operator()(void *it) const { cudaFree(it); }
+    void operator()(cudaArray *it) const { cudaFreeArray(it); }
+};
+using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, Release>;
+
+## C++: two types of one name [cuda]
+struct FreePinned { void operator()(void *it) const { cudaFreeHost(it); } };
+namespace host { using Values = std::unique_ptr<float, FreePinned>; }
+namespace device {
+using Values = std::unique_ptr<float, FreeElsewhere>;
+Values make(int count) {
+    float *values;
+    CHECK(cudaMalloc(&values, count * sizeof(float)));
+    return Values(values);
+}
+}
 """
     INVALID = """
 ## pinned memory by cuMemFree

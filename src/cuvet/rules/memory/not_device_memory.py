@@ -80,6 +80,18 @@ float norm(cublasHandle_t handle, cusolverDnHandle_t solver, double *a, double *
     CHECK(cublasSnrm2(handle, n, x, 1, &result));
     return result;
 }
+
+## C++: an object whose address is of device memory, and a registered variable [cuda]
+void solve(cusolverDnHandle_t handle, int n, double *a, double *work, int *pivots) {
+    OnDevice<int> info;
+    CHECK(cusolverDnDgetrf(handle, n, n, a, n, work, pivots, &info));
+}
+void solve_registered(cusolverDnHandle_t handle, int n, double *a, double *work, int *pivots) {
+    int info;
+    CHECK(cudaHostRegister(&info, sizeof info, 0));
+    CHECK(cusolverDnDgetrf(handle, n, n, a, n, work, pivots, &info));
+    CHECK(cudaHostUnregister(&info));
+}
 """
     INVALID = """
 ## arguments in the wrong order

@@ -171,6 +171,32 @@ int Fill(IntPtr context, ulong memory, int count)
     }
     return count;
 }
+
+## the status is told before it is asked [cuda]
+int clear(CUcontext context, CUdeviceptr values, int count) {
+    CUresult status = cuCtxPushCurrent(context);
+    trace("push", status);
+    if (status != CUDA_SUCCESS)
+        return -1;
+    status = cuMemsetD8(values, 0, count);
+    cuCtxPopCurrent(nullptr);
+    return status;
+}
+
+## popped by a function of the file [cuda]
+static int back(int code) {
+    CUcontext old;
+    return code ? code : cuCtxPopCurrent(&old);
+}
+int clear(CUcontext context, CUdeviceptr values, int count, int most) {
+    CHECK(cuCtxPushCurrent(context));
+    int room = most;
+    if (count > room)
+        return back(-1);
+    CHECK(cuMemsetD8(values, 0, count));
+    CHECK(cuCtxPopCurrent(nullptr));
+    return 0;
+}
 """
     INVALID = """
 ## a return in between [cuda]

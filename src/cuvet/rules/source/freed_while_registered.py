@@ -101,6 +101,34 @@ private:
     void unlock() { cudaHostUnregister(values_.data()); }
     std::vector<float> values_;
 };
+
+## registered by the function that the constructor calls [cuda]
+class Staging {
+  public:
+    explicit Staging(size_t count) { prepare(count); }
+    ~Staging() { CHECK(cudaHostUnregister(values_.data())); }
+  private:
+    void prepare(size_t count) {
+        values_.resize(count);
+        CHECK(cudaHostRegister(values_.data(), count * sizeof(float), 0));
+    }
+    std::vector<float> values_;
+};
+
+## only if there is nothing yet [cuda]
+class Staging {
+  public:
+    Staging() = default;
+    void open(size_t count) {
+        if (values_.size() > 0)
+            return;
+        values_.resize(count);
+        CHECK(cudaHostRegister(values_.data(), count * sizeof(float), 0));
+    }
+    ~Staging() { if (!values_.empty()) CHECK(cudaHostUnregister(values_.data())); }
+  private:
+    std::vector<float> values_;
+};
 """
     INVALID = """
 ## freed while registered [cuda]

@@ -196,6 +196,30 @@ int port_line(cudaStream_t *to) {
     free(it);
     return 0;
 }
+
+## a struct on the heap whose contents are copied to the device [cuda]
+typedef struct { int rows; float *values; } table;
+table *to_device(int rows) {
+    table *filled = (table *)malloc(sizeof(table)), *copy;
+    filled->rows = rows;
+    CHECK(cudaMalloc((void **)&filled->values, rows * sizeof(float)));
+    CHECK(cudaMalloc((void **)&copy, sizeof(table)));
+    CHECK(cudaMemcpy(copy, filled, sizeof(table), cudaMemcpyHostToDevice));
+    free(filled);
+    return copy;
+}
+
+## a struct on the heap that points to one of the caller's [cuda]
+struct result { float *values; };
+struct task { struct result *out; };
+int run(struct result *out, int count) {
+    struct task *it = (struct task *)malloc(sizeof *it);
+    it->out = out;
+    CHECK(cudaMalloc((void **)&it->out->values, count * sizeof(float)));
+    fill<<<count, 1>>>(it->out->values);
+    free(it);
+    return 0;
+}
 """
     INVALID = """
 ## an address in it is used [cuda]

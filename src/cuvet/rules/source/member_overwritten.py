@@ -177,6 +177,20 @@ class View {
   private:
     cudaStream_t stream_ = nullptr;
 };
+
+## moved: what it held goes to a local variable, which ends it [cuda]
+class Event {
+  public:
+    Event(Event &&from) noexcept : event_(std::exchange(from.event_, nullptr)) {}
+    ~Event() { if (event_) cudaEventDestroy(event_); }
+    Event &operator=(Event &&from) noexcept {
+        auto old = std::move(*this);
+        event_ = std::exchange(from.event_, nullptr);
+        return *this;
+    }
+  private:
+    cudaEvent_t event_ = nullptr;
+};
 """
     INVALID = """
 ## a larger one is made unless it is large enough [cuda]

@@ -102,6 +102,26 @@ class View {
     cudaStream_t stream_ = nullptr;
     cudaEvent_t event_ = nullptr;
 };
+
+## the base tells which of the two ends it [cuda]
+class Event : Owner {
+  public:
+    Event(Event &&from) noexcept : Owner(std::move(from)), event_(from.event_) {}
+    ~Event() { if (owns()) cudaEventDestroy(event_); }
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+## the destructor asks for more than the member [cuda]
+class Event {
+  public:
+    Event(Event &&from) noexcept : event_(from.event_), token_(std::move(from.token_)) {}
+    ~Event() { if (is_last()) cudaEventDestroy(event_); }
+  private:
+    bool is_last() const { return token_.use_count() == 1; }
+    cudaEvent_t event_ = nullptr;
+    std::shared_ptr<int> token_;
+};
 """
     INVALID = """
 ## a stream [cuda]

@@ -115,6 +115,21 @@ class Lane:
             self.values = cp.zeros(count)
         with cp.cuda.Device(number):
             self.others = cp.zeros(count)
+
+## CuPy: the device of a variable is current [python]
+import cupy as cp
+
+def copied(values):
+    with cp.cuda.Device(0):
+        stream = cp.cuda.Stream()
+    first = cp.cuda.Device(0)
+    with cp.cuda.Device(1):
+        there = cp.asarray(values)
+        with first:
+            with stream:
+                here = cp.asarray(there)
+    stream.synchronize()
+    return here
 """
     INVALID = """
 ## stream of another device [devices=2]

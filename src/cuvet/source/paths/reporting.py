@@ -97,12 +97,17 @@ class Reporter:
             objects=(self._object(left.object, path, left.by),),
         )
 
+    def _is_set_unseen(self, name: str, function: Function) -> bool:
+        """Whether the function reads the variable from a stream, or another variable has its address."""
+        pattern = rb"(?:>>|=\s{0,80}&)\s{0,80}%s\b" % re.escape(name.encode())
+        return re.search(pattern, self.source.code[function.start : function.end]) is not None
+
     def unset(self, unset: Unset, path: Path) -> Finding | None:
         rule, written = rule_of_unset(unset.kind), unset.by.written
         skip = skips_value(path, unset)
         if rule is None or skip is None or skip.condition is None or unset.lvalue in self.source.released_by_macros:
             return None
-        if self.source.is_set_by_macro(unset.lvalue):
+        if self.source.is_set_by_macro(unset.lvalue) or self._is_set_unseen(unset.lvalue, path.function):
             return None
         skip_at = skip.condition.start
         shown = f"`{unset.lvalue}`"

@@ -10,6 +10,7 @@ from cuvet.findings import Finding
 from cuvet.rules.capture.unjoined import CaptureUnjoined
 from cuvet.source.calls import meaning
 from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
+from cuvet.source.textual.bounds import MOST
 from cuvet.source.textual.written import Body, Written
 
 _STREAM_OF_LAUNCH = 3
@@ -56,7 +57,7 @@ def unjoined(found: Sequence[Body], source: Source) -> Iterator[Finding]:
                     body.step(work, f"`{fork.to}` gets work that the end of the capture needs to be joined"),
                 )
                 api = fork.wait.name
-                yield body.finding(CaptureUnjoined, fork.wait.node, message, api=api, severity="warning", path=path)
+                yield body.finding(CaptureUnjoined, fork.wait.node, message, api=api, severity="note", path=path)
                 break
 
 
@@ -127,6 +128,8 @@ def _work_on(stream: str, body: Body) -> Iterator[Node]:
 def _is_seen(code: bytes, own: str, quiet: set[bytes]) -> bool:
     """Whether all that is called there is CUDA's, a check of such a call, the function itself, or one of the file that records no event."""
     called = set(_CALLED.findall(code)) - _NO_CALLS
+    if len(called) > MOST:
+        return False
     checks = {name for name in called if re.search(rb"\b%s\s*\(\s*cu\w+\s*\(" % re.escape(name), code)}
     others = called - checks - quiet - {own.encode()}
     return all(meaning(name.decode()) is not None for name in others) and _JOINS.search(code) is None

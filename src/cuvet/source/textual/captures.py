@@ -14,6 +14,7 @@ from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
 from cuvet.source.syntax.parsing import Node, enclosing, storage, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.reached import Functions, Reached, calls_in
 from cuvet.source.textual.written import Body, Written, block_of, positions
 
@@ -94,7 +95,7 @@ def forbidden_within(body: Body, functions: Functions) -> Iterator[Finding]:
     block = block_of(begin.node)
     if end is None or block is None or block != block_of(end.node):
         return
-    for node in calls_in(body.body, begin.end, end.start):
+    for node in first(calls_in(body.body, begin.end, end.start)):
         inner = functions.called_by(node, body) if block_of(node) == block else None
         reached = _reached(inner, functions) if inner is not None else None
         if inner is not None and reached is not None:
@@ -106,7 +107,7 @@ def forbidden_within(body: Body, functions: Functions) -> Iterator[Finding]:
                 reached.body.step(reached.call.node, f"{api} is called here"),
             )
             yield reached.body.finding(
-                CaptureUnsafeCall, reached.call.node, message, api=api, severity="warning", path=path
+                CaptureUnsafeCall, reached.call.node, message, api=api, severity="note", path=path
             )
             return
 

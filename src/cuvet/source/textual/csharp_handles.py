@@ -42,7 +42,7 @@ def _finding(made: Node, kind: Kind, ended: Node, source: Source) -> Finding:
     shown = source.function_name("", field_text(enclosing(ended, "method_declaration") or ended, "name"))
     path = (Step(frame=frame(source, made.start_byte, made.end_byte, ""), text="the memory is allocated here"),)
     where = site(_name(ended), frame(source, ended.start_byte, ended.end_byte, shown))
-    return finding(MemoryFreeWrongFunction, message, where, path=path)
+    return finding(MemoryFreeWrongFunction, message, where, path=path, severity="note")
 
 
 def _name(call: Node) -> str:

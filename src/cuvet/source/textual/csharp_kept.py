@@ -9,6 +9,7 @@ from cuvet.source.calls import called_back
 from cuvet.source.languages.csharp_names import arguments
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 
 _CALL = re.compile(rb"\b((?:cuda|cu)(?:LaunchHostFunc|StreamAddCallback))(?:_v2|_ptsz)?\s*\(")
 _WAIT = re.compile(r"Synchronize|\bWait|KeepAlive")
@@ -20,7 +21,7 @@ _FUNCTIONS = frozenset({"lambda_expression", "anonymous_method_expression"})
 
 def collected_findings(root: Node, source: Source) -> Iterator[Finding]:
     """Each delegate that is made for the call which gives it to CUDA, or for a variable that nothing asks for after it."""
-    for match in _CALL.finditer(source.text):
+    for match in first(_CALL.finditer(source.text)):
         call = enclosing(root.descendant_for_byte_range(match.end() - 1, match.end()), "invocation_expression", "block")
         at = called_back(match[1].decode())
         method = enclosing(call, *_METHODS)

@@ -8,6 +8,7 @@ from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
 from cuvet.source.languages.csharp_wrappers import DECLARED, DISPOSED, USES
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 
 _CONTEXT = re.compile(rb"\bCudaContext\??\s+([A-Za-z_]\w*)\s*[=;,){]")
 _MAKES_CURRENT = re.compile(r"\bSetCurrent\b|\bPushContext\b|\bnew\b")
@@ -23,21 +24,21 @@ def order_findings(root: Node, source: Source) -> Iterator[Finding]:
     owned = {match[1] or match[2] for match in DECLARED.finditer(text)} - contexts
     if len(contexts) != 1 or len(re.findall(rb"\bnew\s+(?:\w+\.)*CudaContext\s*\(", text)) > 1:
         return
-    for match in DISPOSED.finditer(text):
-        first = _statement(root, match) if match[1] in contexts else None
-        later = _disposed_after(first, owned) if first is not None else None
-        if first is None or later is None:
+    for match in first(DISPOSED.finditer(text)):
+        ending = _statement(root, match) if match[1] in contexts else None
+        later = _disposed_after(ending, owned) if ending is not None else None
+        if ending is None or later is None:
             continue
-        method = enclosing(first, *_METHODS)
+        method = enclosing(ending, *_METHODS)
         shown = source.function_name("", field_text(method, "name")) if method is not None else "Main"
         message = (
-            f"an object is disposed of after its context `{match[1].decode()}` in line {source.line(first.start_byte)}"
+            f"an object is disposed of after its context `{match[1].decode()}` in line {source.line(ending.start_byte)}"
         )
         path = (
-            Step(frame=frame(source, first.start_byte, first.end_byte, shown), text="the context is destroyed here"),
+            Step(frame=frame(source, ending.start_byte, ending.end_byte, shown), text="the context is destroyed here"),
         )
         where = site("Dispose", frame(source, later.start_byte, later.end_byte, shown))
-        yield finding(SourceDestroyAfterContext, message, where, path=path)
+        yield finding(SourceDestroyAfterContext, message, where, path=path, severity="note")
 
 
 def _statement(root: Node, match: re.Match[bytes]) -> Node | None:

@@ -25,6 +25,7 @@ _OF_HANDLE = re.compile(
     rb"(?:(\w+)|decltype\s{0,80}\(\s{0,80}&\s{0,80}(\w+)\s{0,80}\))\s{0,80}>"
 )
 """``unique_ptr<std::remove_pointer_t<cudaArray_t>, Deleter>``, ``unique_ptr<cudaArray, decltype(&cudaFree)>``."""
+_NAMED = rb"\busing\s+%s\s*="
 _ALIAS = rb"\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>\s*;"
 
 
@@ -34,7 +35,8 @@ def of_other_memory(source: Source, bodies: Sequence[Body]) -> Iterator[Finding]
     if b"unique_ptr" not in code:
         return
     for name, frees in _deleters(code):
-        alias = b"|".join(re.escape(each) for each in {*re.findall(_ALIAS % re.escape(name), code)})
+        named = {*re.findall(_ALIAS % re.escape(name), code)}
+        alias = b"|".join(re.escape(each) for each in named if len(re.findall(_NAMED % re.escape(each), code)) == 1)
         owner = rb"(?:std\s*::\s*)?unique_ptr\s*<[^<>;]{1,80},\s*%s\s*>" % re.escape(name)
         owners = rb"(?:%s|\b(?:%s)\b)" % (owner, alias) if alias else owner
         for body in bodies:

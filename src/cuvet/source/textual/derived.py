@@ -1,6 +1,7 @@
 """Members that hold what was got from an object of the class, and that keep it when a function of the class replaces that object."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from cuvet.rules.source.kept_of_ended import SourceKeptOfEnded
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Class, Found, name_of
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.written import Body, Written, positions
 
 _HOLDS = b"GetFunction GetKernel TextureObject SurfaceObject TexObject SurfObject".split()
@@ -55,19 +57,18 @@ def kept_of_ended(found: Sequence[Body], defined: Found, source: Source) -> Iter
     by_owner: dict[str, list[Body]] = {}
     for body in found:
         by_owner.setdefault(body.owner, []).append(body)
-    for each in defined.classes:
-        alone = sum(other.name == each.name for other in defined.classes) == 1
-        if each.name in by_owner and alone and not (each.broken or each.bases):
-            yield from _of_class(each, by_owner[each.name], _functions(each.name, defined), code)
+    functions, named = _functions(defined), Counter(each.name for each in defined.classes)
+    sound = (each for each in defined.classes if each.name in by_owner and named[each.name] == 1)
+    for each in first(each for each in sound if not (each.broken or each.bases)):
+        yield from _of_class(each, by_owner[each.name], functions.get(each.name, {}), code)
 
 
-def _functions(owner: str, defined: Found) -> dict[str, list[Node]]:
-    """The functions of the class that the file defines, by name."""
-    found: dict[str, list[Node]] = {}
+def _functions(defined: Found) -> dict[str, dict[str, list[Node]]]:
+    """The functions that the file defines, by class and name."""
+    found: dict[str, dict[str, list[Node]]] = {}
     for definition in defined.functions:
-        of, name = name_of(definition)
-        if of == owner:
-            found.setdefault(name, []).append(definition.node)
+        owner, name = name_of(definition)
+        found.setdefault(owner, {}).setdefault(name, []).append(definition.node)
     return found
 
 

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from cuvet.catalog import Kind, Verb
 from cuvet.catalog.roles import MAKES
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding
 from cuvet.rules.source.ended_in_use import SourceEndedInUse
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Class
 from cuvet.source.syntax.parsing import Node, enclosing, storage, text_of
 from cuvet.source.textual.awaiting import is_captured
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.following import Following
 from cuvet.source.textual.reached import is_in_lambda
 from cuvet.source.textual.written import Body, Written
@@ -35,12 +36,11 @@ _SET_ANEW = re.compile(rb"NodeSetParams|GraphExecUpdate")
 
 
 class _Local(NamedTuple):
-    """A variable that ends with ``block``, declared up to offset ``end``. ``sure``: its end is known to do nothing."""
+    """A variable that ends with ``block``, declared up to offset ``end``."""
 
     name: str
     block: Node
     end: int
-    sure: bool
 
 
 def with_function(body: Body, classes: Iterable[Class]) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def with_function(body: Body, classes: Iterable[Class]) -> Iterator[Finding]:
 
 def _of_callbacks(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
     following = Following(body.source.code, frozenset())
-    for call in body.calls:
+    for call in first(each for each in body.calls if _data_of_callback(each) is not None):
         given = _data_of_callback(call)
         local = _local(given, call, body, known) if given is not None else None
         if local is None or is_captured(call, body) or _is_handed_on(local, call, body):
@@ -71,7 +71,7 @@ def _of_callbacks(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
 
 
 def _of_graphs(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
-    for call in body.calls:
+    for call in first(each for each in body.calls if _data_of_callback(each) or _host_memory(each)):
         data = _data_of_callback(call)
         host = data or _host_memory(call)
         local = _local(host, call, body, known) if host is not None else None
@@ -90,8 +90,7 @@ def _of_graphs(body: Body, known: dict[str, bool]) -> Iterator[Finding]:
 
 def _finding(call: Written, local: _Local, message: str, what: str, body: Body) -> Finding:
     path = (body.step(call.node, what),)
-    severity: Severity = "warning" if local.sure else "note"
-    return body.finding(SourceEndedInUse, call.node, message, api=call.name, severity=severity, path=path)
+    return body.finding(SourceEndedInUse, call.node, message, api=call.name, path=path)
 
 
 def _data_of_callback(call: Written) -> Node | None:
@@ -136,18 +135,13 @@ def _local(given: Node, call: Written, body: Body, known: dict[str, bool]) -> _L
         return None
     if match["content"] and not _OF_STD.fullmatch(only.kind):
         return None
-    sure = _is_plain(only.kind, known)
-    return _Local(name, block, around.end_byte, sure) if sure is not None else None
+    return None if _may_wait_at_end(only.kind, known) else _Local(name, block, around.end_byte)
 
 
-def _is_plain(kind: str, known: dict[str, bool]) -> bool | None:
-    """Whether nothing is done when a variable of the type ends: it is a number or of a class of the file; None if it may wait."""
+def _may_wait_at_end(kind: str, known: dict[str, bool]) -> bool:
+    """Whether the end of a variable of the type may do something, as far as the file tells."""
     name = kind.removeprefix("const ").removeprefix("struct ").rpartition("::")[2].strip()
-    if _NUMBER.fullmatch(kind) or _OF_STD.fullmatch(kind):
-        return True
-    if name in known:
-        return known[name] or None
-    return None if kind == "auto" else False
+    return kind == "auto" or not (_OF_STD.fullmatch(kind) or known.get(name, True))
 
 
 def _ends_quietly(each: Class) -> bool:

@@ -99,7 +99,7 @@ def members_never_recorded(
         (maker, making), (waiter, wait) = made, waits
         message = f"nothing records `{member}`, and a wait for an event that was never recorded returns at once"
         path = (maker.step(making.node, f"`{member}` is made here"),)
-        yield waiter.finding(EventNeverRecorded, wait.node, message, api=wait.name, severity="warning", path=path)
+        yield waiter.finding(EventNeverRecorded, wait.node, message, api=wait.name, severity="note", path=path)
 
 
 def _is_given(member: str, call: Written) -> bool:

@@ -33,7 +33,7 @@ def in_bytes(body: Body) -> Iterator[Finding]:
         width = _width(extent, body)
         if width is not None and is_times_size(text_of(width)):
             message = f"the width `{text_of(width)}` is in bytes, and that of an array is in elements"
-            yield body.finding(SourceSizeInElements, width, message, api=api)
+            yield body.finding(SourceSizeInElements, width, message, api=api, severity="note")
             return
 
 

@@ -7,6 +7,7 @@ from cuvet.findings import Finding
 from cuvet.rules.graph_exec.memory_freed import GraphExecMemoryFreed
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.python_text import Place, call_at, called, finding_at
 
 _CAPTURES = re.compile(rb"\bgraph\s*\(")
@@ -25,7 +26,7 @@ def input_findings(root: Node, source: Source) -> Iterator[Finding]:
     """Each assignment to an input of a graph in the statements before the graph is replayed."""
     names = Names(source.text)
     told: set[int] = set()
-    for match in _CAPTURES.finditer(source.text):
+    for match in first(_CAPTURES.finditer(source.text)):
         call = call_at(root, match.end() - 1)
         if call is None or called(call, names) not in _CONTEXTS or not arguments_of(call):
             continue
@@ -33,7 +34,7 @@ def input_findings(root: Node, source: Source) -> Iterator[Finding]:
         function = enclosing(call, "function_definition")
         if function is None or not _DOTTED.fullmatch(graph):
             continue
-        for replay in _replays(graph, function, root, source):
+        for replay in first(_replays(graph, function, root, source)):
             for assignment, name in _rebound(replay, call, graph, inputs):
                 between = source.text[assignment.end_byte : replay.start_byte].decode("utf-8", "replace")
                 if re.search(rf"(?i)capture|\b{field_text(function, 'name')}\(", between):

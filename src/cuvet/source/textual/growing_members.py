@@ -29,10 +29,12 @@ _MOST_MEMBERS = 16
 
 
 class _Named(NamedTuple):
-    """The functions of one class that register the elements of a member, and those that unregister something: also through others."""
+    """The functions of one class that register the elements of a member, those that unregister something, also through others, and its
+    constructor with those that it calls."""
 
     registers: dict[bytes, set[bytes]]
     unregisters: set[bytes]
+    constructs: set[bytes]
 
 
 def members_while_registered(definitions: list[Definition], source: Source) -> Iterator[Finding]:
@@ -58,7 +60,9 @@ def _of_class(found: list[Body]) -> Iterator[Finding]:
                 continue
             if _may_unregister(body.code[: grows.start()], named, defined):
                 continue
-            if _may_be_registered(member, body.code[grows.end() : again], body.code[: grows.start()], found, named):
+            if _may_be_registered(
+                member, body.code[grows.end() : again], body.code[: grows.start()], body.name.encode(), named
+            ):
                 yield from _finding(member, grows.start(), again, body)
                 return
 
@@ -71,7 +75,7 @@ def _finding(member: bytes, grows: int, again: int, body: Body) -> Iterator[Find
         message = f"`{name}` may move the elements that are registered, and free their memory"
         path = (body.step(last, f"the elements of `{name}` are registered again here"),)
         api = "cudaHostRegister"
-        yield body.finding(SourceFreedWhileRegistered, at, message, api=api, severity="warning", path=path)
+        yield body.finding(SourceFreedWhileRegistered, at, message, api=api, severity="note", path=path)
 
 
 def _named(found: list[Body]) -> _Named:
@@ -88,7 +92,10 @@ def _named(found: list[Body]) -> _Named:
     for body in found:
         if unregisters.intersection(_CALLED.findall(body.code)):
             unregisters.add(body.name.encode())
-    return _Named(registers, unregisters)
+    constructs = {
+        name for body in found if body.name == "__init__" for name in (b"__init__", *_CALLED.findall(body.code))
+    }
+    return _Named(registers, unregisters, constructs)
 
 
 def _registered_again(member: bytes, start: int, body: Body, named: _Named) -> int:
@@ -108,17 +115,19 @@ def _may_unregister(before: bytes, named: _Named, defined: set[bytes]) -> bool:
     return bool(called & named.unregisters or called - defined)
 
 
-def _may_be_registered(member: bytes, between: bytes, before: bytes, found: list[Body], named: _Named) -> bool:
+def _may_be_registered(member: bytes, between: bytes, before: bytes, own: bytes, named: _Named) -> bool:
     """Whether the class shows that the elements may be registered by then: its constructor does it, the function unregisters behind the
-    growth, or it grows where they are too few."""
+    growth, or it grows where they are too few. Nothing is by then where the constructor calls the function, ``own``."""
     helpers = named.registers.get(member, set())
-    for each in found:
-        if each.name == "__init__" and (b"__init__" in helpers or helpers.intersection(_CALLED.findall(each.code))):
-            return True
+    if own in named.constructs:
+        return False
+    if helpers & named.constructs:
+        return True
     if _UNREGISTERS.search(between) or named.unregisters.intersection(_CALLED.findall(between)):
         return True
     few = (
-        rb"\bif\s?\([^;{}]{0,200}(?:[<>]=?\s?%s\s?\.\s?(?:size|capacity)\b|\b%s\s?\.\s?(?:size|capacity)\s?\(\)\s?[<>])"
+        rb"\bif\s?\([^;{}]{0,200}(?:[^0-9\s]\s?[<>]=?\s?%s\s?\.\s?(?:size|capacity)\b|"
+        rb"\b%s\s?\.\s?(?:size|capacity)\s?\(\)\s?[<>]=?\s?(?=[^0-9\s=]))"
     )
     few %= re.escape(member), re.escape(member)
     return re.search(few, before) is not None

@@ -26,7 +26,7 @@ _ON_DEVICE = re.compile(rb"__(?:managed|device)__")
 
 def given_to_libraries(body: Body) -> Iterator[Finding]:
     """The first of each call."""
-    if _LIBRARIES.search(body.code) is None:
+    if _LIBRARIES.search(body.code) is None or b"HostRegister" in body.code:
         return
     named = ((match[0].decode(), body.body.start_byte + match.start()) for match in _LIBRARIES.finditer(body.code))
     for call in called(body, ((name, at) for name, at in named if _device_parameters(name))):

@@ -10,6 +10,7 @@ from cuvet.rules.stream.call_in_host_function import StreamCallInHostFunction
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import LAMBDA, Definition
 from cuvet.source.syntax.parsing import Node, Source, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.reached import Functions, Reached
 from cuvet.source.textual.written import Body, Written, body_of
 
@@ -38,7 +39,7 @@ def calling_cuda(
     if not any(each in source.text for each in _MENTIONS) or _EXPECTED.search(source.text):
         return
     told: set[int] = set()
-    for given in (each for body in found for each in _given(body)):
+    for given in first(each for body in found for each in _given(body)):
         body = _body_of(given, functions, definitions, source)
         reached = functions.first(body, _is_forbidden) if body is not None else None
         if body is not None and reached is not None and reached.call.start not in told:
@@ -57,7 +58,7 @@ def _finding(given: _Given, body: Body, reached: Reached) -> Finding:
         reached.body.step(reached.call.node, f"{api} is called here"),
     )
     return reached.body.finding(
-        StreamCallInHostFunction, reached.call.node, message, api=api, path=path, severity="warning"
+        StreamCallInHostFunction, reached.call.node, message, api=api, path=path, severity="note"
     )
 
 

@@ -10,6 +10,7 @@ from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.findings import Finding
 from cuvet.rules.source.async_on_default_stream import SourceAsyncOnDefaultStream
 from cuvet.source.calls import meaning
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.made_streams import (
     NON_BLOCKING,
     PATH,
@@ -36,8 +37,8 @@ def not_given(body: Body) -> Iterator[Finding]:
         return
     start = body.body.start_byte
     names = ((match[0].decode(), start + match.start()) for match in _CALL.finditer(body.text))
-    works = [work for call in called(body, names) if (work := _of_library(call, body)) is not None]
-    on_stream = list(works_on_streams(body)) if works else []
+    works = [*first(work for call in called(body, names) if (work := _of_library(call, body)) is not None)]
+    on_stream = list(first(works_on_streams(body))) if works else []
     for work in works:
         for other in on_stream:
             shared = [
@@ -59,7 +60,7 @@ def _finding(work: Work, other: Work, shared: str, body: Body) -> Finding:
     )
     path = (body.step(other.node, f"{other.name} works on `{shared}` on `{other.stream}`"),)
     rule = SourceAsyncOnDefaultStream
-    return body.finding(rule, work.node, message, api=work.name, path=path, severity="warning")
+    return body.finding(rule, work.node, message, api=work.name, path=path, severity="note")
 
 
 def _of_library(call: Written, body: Body) -> Work | None:

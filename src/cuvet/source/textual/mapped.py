@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding
 from cuvet.rules.source.left_mapped import SourceLeftMapped
 from cuvet.source.textual.ways_out import Pair, way_out
 from cuvet.source.textual.written import Body
@@ -25,7 +25,4 @@ def left_mapped(body: Body) -> Iterator[Finding]:
             body.step(found.left, "the function returns here"),
             body.step(found.end.node, "on its other way it unmaps the resources"),
         )
-        severity: Severity | None = "note" if found.by_macro else None
-        yield body.finding(
-            SourceLeftMapped, found.begin.node, message, api=found.begin.name, severity=severity, path=path
-        )
+        yield body.finding(SourceLeftMapped, found.begin.node, message, api=found.begin.name, path=path)

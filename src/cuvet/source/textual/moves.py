@@ -28,14 +28,16 @@ _ASSIGNED = re.compile(
 )
 _GIVEN = rb"\b(\w+)\s*\(\s*(?:\([\w\s*]+\)\s*)?(?:this\s*->\s*)?%s\s*[,)]"
 _OTHERS_END = rb"(?:exchange|swap|release)\s*\(|\b%s\s*\.\s*\w+\s*\("
-_DECLARED = rb"([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
+_WHOLE = rb"\bmove\s*\(\s*%s\s*\)"
+"""A base is given the whole object: it may tell which of the two ends what they hold."""
+_DECLARED = rb"(?<!static )([A-Za-z_][\w:]*(?:\s+const)?[\s*]+)%s\s*[;={,]"
 _CALL = re.compile(rb"\b(\w+)\s{0,80}\(")
 _OWN_CALL = re.compile(rb"(?<![\w.>:~])(?:this\s{0,80}->\s{0,80})?([A-Za-z_]\w*)\s{0,80}\(\s{0,80}\)\s{0,80};")
 _VARIABLE = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s{0,80}\()")
 _PLAIN_WORDS = frozenset(b"if else return nullptr NULL this void cudaSuccess CUDA_SUCCESS".split())
 _MOVES = frozenset(b"exchange move if assert".split())
 """What a move calls that ends nothing."""
-_GIVES_ITSELF = re.compile(rb"(?<!return )\*\s*this\b|~|\bassert\b|\bthrow\b")
+_GIVES_ITSELF = re.compile(rb"(?<!return )\*\s*this\b|~|\bassert\b|\bthrow\b|\b(?!NULL\b)[A-Z][A-Z0-9_]{2,}\b")
 """A move assignment that ends or hands on what the object held, or is never asked to."""
 _COPIED_BY_DEFAULT = rb"\(\s*(?:const\s+)?%s\s+(?:const\s*)?&(?!&)\s*\w*\s*\)\s*(?:noexcept\s*)?=\s*default"
 _TAKEN = rb"(?<![\w.>])(?:this\s*->\s*)?(\w+)\s*=(?!=)\s*(?:(?:std\s*::\s*)?(?:exchange|move)\s*\(\s*)?%s\s*\.\s*\1\b"
@@ -73,6 +75,8 @@ def kept(source: Source) -> Iterator[Finding]:
             continue
         inits, body = code[match.end() : begin], code[begin : block_end(code, begin + 1)]
         if re.search(rb"\b%s\b" % other, body) or re.search(_OTHERS_END % other, inits):
+            continue
+        if re.search(_WHOLE % other, inits) or not _is_known(code, owner):
             continue
         copies = rb"\b(\w+)\s*[({]\s*(?:std\s*::\s*move\s*\(\s*)?%s\s*\.\s*\1\s*\)?\s*[)}]" % other
         copied = {each[1]: match.end() + each.start() for each in re.finditer(copies, inits)}
@@ -156,9 +160,14 @@ def _ends_always(code: bytes, owner: _Owner) -> _End | None:
     """The first member that the destructor ends, if it asks for nothing but the members that it ends."""
     words = {word for inside in owner.insides for word in _VARIABLE.findall(code[inside])} - _PLAIN_WORDS
     ended = [end for word in sorted(words) if (end := _end(code, owner, word)) is not None]
+    all_end = ended and len(ended) == len(words) and _is_known(code, owner)
+    return min(ended, key=lambda each: each.at) if all_end else None
+
+
+def _is_known(code: bytes, owner: _Owner) -> bool:
+    """Whether all that the destructor calls is CUDA's, a check, or a function of the class that is looked into."""
     calls = {name for inside in owner.insides for name in _CALL.findall(code[inside])} - owner.called
-    known = all(_CHECKS.fullmatch(name) or meaning(name.decode()) is not None for name in calls)
-    return min(ended, key=lambda each: each.at) if ended and known and len(ended) == len(words) else None
+    return all(_CHECKS.fullmatch(name) or meaning(name.decode()) is not None for name in calls)
 
 
 def _left(source: Source, owner: _Owner, end: _End, at: int) -> Finding:

@@ -55,7 +55,7 @@ def _of_function(body: Body) -> Iterator[Finding]:
             place = text_of(work.arguments[at])
             message = f"`{place}` is the same for all devices, and belongs to one of them"
             path = (body.step(switch.node, "each turn of the loop makes another one current"),)
-            yield body.finding(rule, work.arguments[at], message, api=work.name, severity="warning", path=path)
+            yield body.finding(rule, work.arguments[at], message, api=work.name, severity="note", path=path)
 
 
 def _tied(work: Written) -> tuple[type[Rule] | None, Kind, int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding
 from cuvet.rules.memory.free_unordered import MemoryFreeUnordered
 from cuvet.rules.race.between_streams import RaceBetweenStreams
 from cuvet.rules.rule import Rule
@@ -53,7 +53,6 @@ def _finding(earlier: Work, later: Work, body: Body) -> Finding | None:
     if between is None or (between.stale is None and not frees):
         return None
     rule: type[Rule] = MemoryFreeUnordered if frees else RaceBetweenStreams
-    severity: Severity = "warning"
     line = body.line(earlier.node)
     message = (
         f"{later.name} on `{later.stream}` does not wait for {earlier.name} in line {line} on `{earlier.stream}`, "
@@ -63,7 +62,7 @@ def _finding(earlier: Work, later: Work, body: Body) -> Finding | None:
     if between.stale is not None and between.wait is not None:
         path.insert(0, body.step(between.stale.node, f"the event is recorded here, before {earlier.name}"))
         path.append(body.step(between.wait.node, f"`{later.stream}` waits for the event as it was recorded before"))
-    return body.finding(rule, later.node, message, api=later.name, severity=severity, path=tuple(path))
+    return body.finding(rule, later.node, message, api=later.name, severity="note", path=tuple(path))
 
 
 def _named(work: Work) -> str:

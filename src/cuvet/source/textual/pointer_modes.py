@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cuvet.findings import Finding, Severity, Step
+from cuvet.findings import Finding, Step
 from cuvet.rules.library_handles import works
 from cuvet.rules.memory.not_device_memory import MemoryNotDeviceMemory
 from cuvet.source.calls import meaning
@@ -46,7 +46,7 @@ def host_scalars(found: Sequence[Body], source: Source) -> Iterator[Finding]:
         own = next((each for each in given if each[0] is body and _comes_after(each[1], sets[0])), None)
         if own is not None:
             step = body.step(sets[0].node, "from here on the handle takes scalars from the device")
-            yield _finding(own[1], own[2], body, (step,), "warning")
+            yield _finding(own[1], own[2], body, (step,))
             continue
         leaves = _left(body, sets[0])
         if leaves is not None:
@@ -105,7 +105,7 @@ def _after(leaves: _Leaves, found: Sequence[Body], given: Sequence[tuple[Body, W
                     and work.start >= call.end_byte
                     and text_of(work.arguments[0]).removeprefix("this->") == handle
                 ):
-                    yield _finding(work, name, body, (step, body.step(call, "it is called here")), "warning")
+                    yield _finding(work, name, body, (step, body.step(call, "it is called here")))
                     return
     for where, work, name in given:
         if (
@@ -145,6 +145,6 @@ def _is_given(work: Written, body: Body, leaves: _Leaves) -> bool:
     return handle in _parameters(body)
 
 
-def _finding(work: Written, name: str, body: Body, path: tuple[Step, ...], severity: Severity) -> Finding:
+def _finding(work: Written, name: str, body: Body, path: tuple[Step, ...]) -> Finding:
     message = f"the handle takes scalars from the device, and `{name}` is a variable of the host"
-    return body.finding(MemoryNotDeviceMemory, work.node, message, api=work.name, severity=severity, path=path)
+    return body.finding(MemoryNotDeviceMemory, work.node, message, api=work.name, severity="note", path=path)

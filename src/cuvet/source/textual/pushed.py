@@ -7,6 +7,7 @@ from cuvet.findings import Finding, Step
 from cuvet.rules.source.context_not_popped import SourceContextNotPopped
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import MOST, first
 from cuvet.source.textual.context_stack import STACK
 
 _PUSH = re.compile(rb"\.(?:push|PushContext)[ \t]*\([ \t]*\)|\bcuCtxPushCurrent(?:_v2)?[ \t]*\(")
@@ -34,7 +35,7 @@ def pushes_contexts(text: bytes) -> bool:
 
 def pushed_findings(root: Node, source: Source) -> Iterator[Finding]:
     """The first way out of each function that leaves its context on the stack."""
-    for match in _PUSH.finditer(source.text):
+    for match in first(_PUSH.finditer(source.text)):
         push = enclosing(root.descendant_for_byte_range(match.end() - 1, match.end()), *_CALLS, *_BLOCKS)
         name = _name(push) if push is not None else ""
         function = enclosing(push, *_SCOPES)
@@ -46,6 +47,8 @@ def pushed_findings(root: Node, source: Source) -> Iterator[Finding]:
         ):
             continue
         pops = [each for each in _within(function) if each.type in _CALLS and _pops(each, push, name)]
+        if len(pops) > MOST:
+            continue
         pop = next((each for each in pops if _is_way_out(each, push)), None)
         left = _left(function, push, pop, pops, source) if pop is not None else None
         if left is not None and pop is not None:
@@ -61,7 +64,7 @@ def _finding(push: Node, left: Node, pop: Node, function: Node, source: Source) 
         Step(frame=away, text=f"the function {how} here"),
         Step(frame=back, text="on its other way it pops the context"),
     )
-    return finding(SourceContextNotPopped, message, site(field_text(push, "function"), at), path=path)
+    return finding(SourceContextNotPopped, message, site(field_text(push, "function"), at), path=path, severity="note")
 
 
 def _name(call: Node) -> str:
@@ -111,7 +114,7 @@ def _left(function: Node, push: Node, pop: Node, pops: list[Node], source: Sourc
         end = after.parent.start_byte
     own, block = _statement(push), _statement(push).parent
     found = [each for each in _within(function) if each.type in _LEAVES and own.end_byte <= each.start_byte < end]
-    for each in sorted(found, key=lambda node: node.start_byte):
+    for each in first(sorted(found, key=lambda node: node.start_byte)):
         if block is None or not block.start_byte <= each.start_byte < block.end_byte:
             return None
         between = source.text[own.end_byte : each.end_byte]

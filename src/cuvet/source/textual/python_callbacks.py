@@ -7,6 +7,7 @@ from cuvet.findings import Finding
 from cuvet.rules.stream.call_in_host_function import StreamCallInHostFunction
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.python_text import Place, call_at, called, finding_at, may_be_meant, value_of
 
 _GIVES = re.compile(rb"\.(?:add_callback|launch_host_func)[ \t]*\(")
@@ -30,7 +31,7 @@ def calls_back(text: bytes) -> bool:
 def callback_findings(root: Node, source: Source) -> Iterator[Finding]:
     """The first call of CUDA in each function that a stream calls."""
     names = Names(source.text)
-    for match in _GIVES.finditer(source.text):
+    for match in first(_GIVES.finditer(source.text)):
         given = call_at(root, match.end() - 1)
         function = _function(given, names, root) if given is not None else None
         call = next(_calls(function, names), None) if function is not None else None

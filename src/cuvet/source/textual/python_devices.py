@@ -63,7 +63,7 @@ def _device(node: Node | None, names: Names, stream: str = "") -> str:
     while around is not None and around.type == "with_statement":
         for item in _items(around):
             if item.type != "call" or called(item, names) != "cupy.cuda.Device":
-                if item.type == "identifier" or text_of(item) == stream:
+                if text_of(item) == stream:
                     continue
                 return ""
             given = arguments_of(item)

@@ -8,6 +8,7 @@ from cuvet.rules.source.not_kept_alive import SourceNotKeptAlive
 from cuvet.source.calls import called_back
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.python_text import GPU, Place, call_at, called, finding_at, value_of
 
 _FILLED = "zeros ones empty full zeros_like empty_like ones_like arange array"
@@ -56,14 +57,14 @@ def keeps_addresses(text: bytes) -> bool:
 def kept_findings(root: Node, source: Source) -> Iterator[Finding]:
     """Each address of an owner that nothing keeps, and each function that is made for the call which gives it to CUDA."""
     names = Names(source.text)
-    for match in _MAKES.finditer(source.text):
+    for match in first(_MAKES.finditer(source.text)):
         call = call_at(root, match.end() - 1)
         kept = _kept_address(call, names) if call is not None else None
         if call is not None and kept is not None:
             message = "the address is kept, and the object that owns the memory is gone"
             path = (Place(kept, "the address is kept here"),)
             yield finding_at(SourceNotKeptAlive, call, message, source, path)
-    for match in _CALLBACK.finditer(source.text):
+    for match in first(_CALLBACK.finditer(source.text)):
         call = call_at(root, match.end() - 1)
         function = _made_for_call(call, names, root) if call is not None else None
         if call is not None and function is not None:

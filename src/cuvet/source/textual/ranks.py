@@ -7,6 +7,7 @@ from cuvet.findings import Finding
 from cuvet.rules.device.ordinal_out_of_range import DeviceOrdinalOutOfRange
 from cuvet.source.languages.python_names import Names
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.python_text import Place, call_at, called, finding_at, may_be_meant, value_of
 
 _SETS = re.compile(rb"\bset_device\s*\(")
@@ -26,7 +27,9 @@ def sets_devices_by_rank(text: bytes) -> bool:
 def rank_findings(root: Node, source: Source) -> Iterator[Finding]:
     """Each device that is set to a rank among all processes, if the file sets it nowhere in another way."""
     names = Names(source.text)
-    calls = [call for match in _SETS.finditer(source.text) if (call := call_at(root, match.end() - 1)) is not None]
+    calls = [
+        call for match in first(_SETS.finditer(source.text)) if (call := call_at(root, match.end() - 1)) is not None
+    ]
     calls = [call for call in calls if called(call, names) == "torch.cuda.set_device" and len(arguments_of(call)) == 1]
     found = [(call, rank) for call in calls if (rank := _rank(arguments_of(call)[0], call, names, root)) is not None]
     if len(found) < len(calls):

@@ -7,6 +7,7 @@ from cuvet.findings import Finding, Step
 from cuvet.rules.memory.access_past_end import MemoryAccessPastEnd
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
+from cuvet.source.textual.bounds import first
 
 _GETS = re.compile(rb"\b((?:nvrtc|nvJitLink|nvvm|nvPTXCompiler)Get\w{1,40})(?<!Size)[ \t]*\(")
 _ASKS = re.compile(rb"\b((?:nvrtc|nvJitLink|nvvm|nvPTXCompiler)Get\w{1,40})Size[ \t]*\(")
@@ -22,7 +23,7 @@ def asks_for_results(text: bytes) -> bool:
 
 def result_findings(root: Node, source: Source) -> Iterator[Finding]:
     """Each result that is written to a buffer of the size of another result, if the function asks for no size of its own."""
-    for match in _GETS.finditer(source.code):
+    for match in first(_GETS.finditer(source.code)):
         call = _call_at(root, match)
         function = enclosing(call, *_FUNCTIONS)
         given = arguments_of(call) if call is not None else []
@@ -49,7 +50,7 @@ def _finding(call: Node, query: Node, function: Node, source: Source) -> Finding
     message = f"{got} writes to a buffer whose size is that of another result, from {asked}"
     path = (Step(frame=frame(source, query.start_byte, query.end_byte, shown), text="the size is asked for here"),)
     where = site(got, frame(source, call.start_byte, call.end_byte, shown))
-    return finding(MemoryAccessPastEnd, message, where, path=path, severity="warning")
+    return finding(MemoryAccessPastEnd, message, where, path=path, severity="note")
 
 
 def _call_at(root: Node, match: re.Match[bytes]) -> Node | None:

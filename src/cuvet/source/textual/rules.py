@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from cuvet.findings import Finding
 from cuvet.source.languages.cpp import Found
 from cuvet.source.result import Options
@@ -55,11 +53,6 @@ from cuvet.source.textual.reached import Functions
 from cuvet.source.textual.written import bodies
 
 
-def noted(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Of rules that take what the text does not show for absent: what orders, locks, groups or frees under a name of the program's own."""
-    return (msgspec.structs.replace(each, severity="note") for each in findings)
-
-
 def textual_findings(root: Node, defined: Found, source: Source, options: Options) -> Iterator[Finding]:
     """Of a whole file; also of functions that hold text which could not be parsed."""
     yield from names.removed_names(root, source, options)
@@ -76,9 +69,9 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from pointers.host_uses(body)
         yield from pointers.device_pointers_unregistered(body)
         yield from awaiting.used_too_early(body)
-        yield from noted(ended.with_function(body, defined.classes))
+        yield from ended.with_function(body, defined.classes)
         yield from sizes.in_elements(body)
-        yield from noted(extents.in_bytes(body))
+        yield from extents.in_bytes(body)
         yield from pointer_sizes.of_pointers(body)
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
@@ -96,27 +89,27 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from threads.lost_with_thread(body)
         yield from captures.left_open(body)
         yield from captures.forbidden(body)
-        yield from noted(captures.forbidden_within(body, functions))
+        yield from captures.forbidden_within(body, functions)
         yield from groups.left_open(body)
         yield from devices.not_restored(body)
         yield from streams.left_out(body)
-        yield from noted(library_streams.not_given(body))
-        yield from noted(order.unordered(body))
+        yield from library_streams.not_given(body)
+        yield from order.unordered(body)
         yield from context_stack.left_pushed(body)
-        yield from noted(mapped.left_mapped(body))
-    yield from noted(events.members_never_recorded(found, defined.classes, root, source))
-    yield from noted(pointer_modes.host_scalars(found, source))
-    yield from noted(capture_forks.unjoined(found, source))
-    yield from noted(thread_devices.not_made_current(found, defined.functions, source))
-    yield from noted(one_for_all.on_each_device(found))
-    yield from noted(shared_handles.used_by_threads(found, defined.functions, source))
-    yield from noted(ungrouped.outside_group(found))
-    yield from noted(growing_members.members_while_registered(defined.functions, source))
-    yield from noted(sizes.of_members(found, defined.classes))
+        yield from mapped.left_mapped(body)
+    yield from events.members_never_recorded(found, defined.classes, root, source)
+    yield from pointer_modes.host_scalars(found, source)
+    yield from capture_forks.unjoined(found, source)
+    yield from thread_devices.not_made_current(found, defined.functions, source)
+    yield from one_for_all.on_each_device(found)
+    yield from shared_handles.used_by_threads(found, defined.functions, source)
+    yield from ungrouped.outside_group(found)
+    yield from growing_members.members_while_registered(defined.functions, source)
+    yield from sizes.of_members(found, defined.classes)
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
-    yield from noted(derived.kept_of_ended(found, defined, source))
+    yield from derived.kept_of_ended(found, defined, source)
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
-    yield from noted(host_functions.calling_cuda(found, functions, defined.functions, source))
+    yield from host_functions.calling_cuda(found, functions, defined.functions, source)

@@ -16,6 +16,7 @@ from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Definition
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, part, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.one_for_all import returned_member
 from cuvet.source.textual.turns import loop_variable, names
@@ -90,7 +91,7 @@ def _gives_itself(started: Node) -> bool:
 
 
 def _in_lambda(thread: Node, loop: Node, body: Body, by_name: dict[str, list[Body]], step: Step) -> Iterator[Finding]:
-    for call in body.library_calls:
+    for call in first(body.library_calls):
         rule, handle, stream = _changing(call)
         if rule is not None and _is_in(call.node, thread) and _is_outer(handle, thread, loop, body):
             own = only_declaration(_root(stream), body)
@@ -100,10 +101,10 @@ def _in_lambda(thread: Node, loop: Node, body: Body, by_name: dict[str, list[Bod
                 or (own is not None and _is_in(own.node, thread))
             ):
                 yield _finding(rule, call, handle, body, step)
-    first = body.body.start_byte
-    for match in _CALLED.finditer(body.code, thread.start_byte - first, thread.end_byte - first):
+    start = body.body.start_byte
+    for match in first(_CALLED.finditer(body.code, thread.start_byte - start, thread.end_byte - start)):
         callees = by_name.get(match[1].decode(), [])
-        called = enclosing(body.at(first + match.start()), "call_expression") if len(callees) == 1 else None
+        called = enclosing(body.at(start + match.start()), "call_expression") if len(callees) == 1 else None
         if called is None or field_text(called, "function").removeprefix("this->").encode() != match[1]:
             continue
         callee = callees[0]
@@ -115,11 +116,11 @@ def _in_lambda(thread: Node, loop: Node, body: Body, by_name: dict[str, list[Bod
 
 def _in_function(callee: Body, shared: frozenset[str], step: Step) -> Iterator[Finding]:
     """Of a function that each thread calls; ``shared`` are its parameters that are the same for all."""
-    for call in callee.library_calls if not _LOCKS.search(callee.code) else ():
+    for call in first(callee.library_calls) if not _LOCKS.search(callee.code) else ():
         rule, handle, stream = _changing(call)
         root = _root(handle)
         is_member = bool(callee.owner) and not callee.declarations(root)
-        if rule is None or not root or not (root in shared or is_member) or root in _of_thread_names(callee):
+        if rule is None or not root or not (root in shared or is_member) or root in _of_thread_names(callee.source):
             continue
         if (stream == "" or callee.declarations(_root(stream))) and _is_one(handle, callee):
             yield _finding(rule, call, handle, callee, step)
@@ -127,7 +128,7 @@ def _in_function(callee: Body, shared: frozenset[str], step: Step) -> Iterator[F
 
 def _finding(rule: type[Rule], call: Written, handle: str, body: Body, step: Step) -> Finding:
     message = f"`{handle}` is the same in all threads that a loop starts, and no lock is held"
-    return body.finding(rule, call.node, message, api=call.name, severity="warning", path=(step,))
+    return body.finding(rule, call.node, message, api=call.name, severity="note", path=(step,))
 
 
 def _changing(call: Written) -> tuple[type[Rule] | None, str, str]:
@@ -165,7 +166,7 @@ def _is_outer(place: str, thread: Node, loop: Node, body: Body) -> bool:
     """Whether the expression is the same object in all turns: of a variable before the loop, or of a member."""
     root = _root(place)
     declared = only_declaration(root, body) if root else None
-    if not root or root == loop_variable(loop) or not _is_one(place, body) or root in _of_thread_names(body):
+    if not root or root == loop_variable(loop) or not _is_one(place, body) or root in _of_thread_names(body.source):
         return False
     captures = field_text(thread, "captures")
     if re.search(rf"\b{root}\s*[=({{]", captures):
@@ -175,9 +176,10 @@ def _is_outer(place: str, thread: Node, loop: Node, body: Body) -> bool:
     return declared.node.start_byte < loop.start_byte
 
 
-def _of_thread_names(body: Body) -> frozenset[str]:
+@lru_cache(maxsize=1)
+def _of_thread_names(source: Source) -> frozenset[str]:
     """Names in declarations of the file that give each thread a variable of its own."""
-    code = body.source.code
+    code = source.code
     if b"thread_local" not in code:
         return frozenset()
     found = re.findall(rb"\bthread_local\b([^;{}()=]{0,200})", code)

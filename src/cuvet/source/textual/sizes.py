@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules.source.size_in_elements import SourceSizeInElements
 from cuvet.source.calls import Sized, sized
 from cuvet.source.languages.cpp import Class
@@ -69,10 +69,10 @@ def _of_class(bodies: list[Body], members: frozenset[str]) -> Iterator[Finding]:
                 if not _is_of_members(own, where, members) or not _is_of_members(other, body, members):
                     continue
                 if is_times_sizeof(own, other):
-                    yield _finding(body, call, other, making, own)
+                    yield _finding(body, call, other, making, own, "note")
                     return
                 if is_times_sizeof(other, own):
-                    yield _finding(where, making, own, call, other)
+                    yield _finding(where, making, own, call, other, "note")
                     return
 
 
@@ -90,12 +90,14 @@ def _is_of_members(size: str, body: Body, members: frozenset[str]) -> bool:
     return bool(words) and all(each in members and not body.declarations(each) for each in words)
 
 
-def _finding(body: Body, wrong: Written, size: str, right: Written, bytes_: str) -> Finding:
+def _finding(
+    body: Body, wrong: Written, size: str, right: Written, bytes_: str, severity: Severity | None = None
+) -> Finding:
     line = body.line(right.node)
     message = f"{wrong.name} is given the size `{size}`, and {right.name} in line {line} `{bytes_}` for the same memory"
     at = _size_of(wrong)
     path = (body.step(right.node, "bytes are meant here"),)
-    return body.finding(SourceSizeInElements, at, message, api=wrong.name, path=path)
+    return body.finding(SourceSizeInElements, at, message, api=wrong.name, path=path, severity=severity)
 
 
 def _made(call: Written) -> str:

@@ -9,6 +9,7 @@ from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Definition
 from cuvet.source.syntax.parsing import Source, text_of
+from cuvet.source.textual.bounds import MOST
 from cuvet.source.textual.written import Body, Written, functions
 
 _STARTS = re.compile(
@@ -48,7 +49,7 @@ def not_made_current(found: Sequence[Body], definitions: list[Definition], sourc
             where, switch = selected
             message = f"the thread that runs {thread.shown} never makes the device of the object current"
             path = (where.step(switch.node, f"{where.shown} makes it current, in its own thread"),)
-            yield thread.finding(SourceDeviceOfThread, work.node, message, api=work.name, severity="warning", path=path)
+            yield thread.finding(SourceDeviceOfThread, work.node, message, api=work.name, severity="note", path=path)
             return
 
 
@@ -92,6 +93,8 @@ def _first_work(thread: Body, found: Sequence[Body]) -> Written | None:
 def _is_seen(before: bytes, thread: Body, found: Sequence[Body]) -> bool:
     """Whether all that is called there is of the file or a check of a call, and none of it may make a device current."""
     called = set(_CALLED.findall(before)) - _NO_CALLS
+    if len(called) > MOST:
+        return False
     checks = {name for name in called if re.search(rb"\b%s\s*\(\s*(?:\w+\s*\(\s*)?cu" % re.escape(name), thread.code)}
     known = {each.name.encode(): each for each in found}
     return all(

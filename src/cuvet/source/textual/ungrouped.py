@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cuvet.catalog import Kind, Verb
-from cuvet.findings import Finding, Severity
+from cuvet.findings import Finding
 from cuvet.rules.source.group_missing import SourceGroupMissing
 from cuvet.source.calls import meaning
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.turns import LOOPS, is_for_one, loop_variable, names
 from cuvet.source.textual.written import Body, Written
 
@@ -27,7 +28,7 @@ def outside_group(found: Sequence[Body]) -> Iterator[Finding]:
     for body in calling[:_MOST_FUNCTIONS]:
         if b"for" not in body.text or _GROUPED.search(body.code):
             continue
-        for call in body.library_calls:
+        for call in first(body.library_calls):
             loop = enclosing(call.node, *LOOPS)
             if loop is None or not _is_of_each_device(call, loop, body):
                 continue
@@ -38,8 +39,7 @@ def outside_group(found: Sequence[Body]) -> Iterator[Finding]:
                 f"the loop calls {call.name} for one device after the other, and the first call may wait for the others"
             )
             path = (body.step(loop, "one thread is all of these ranks, and no group is open"),)
-            severity: Severity = "warning" if len(callers) > 1 or _is_on_its_own(body) else "note"
-            yield body.finding(SourceGroupMissing, call.node, message, api=call.name, severity=severity, path=path)
+            yield body.finding(SourceGroupMissing, call.node, message, api=call.name, path=path)
             break
 
 
@@ -80,14 +80,3 @@ def _callers(body: Body, found: Sequence[Body]) -> list[Body]:
         callers.update((each.node.id, each) for each in more)
         names = {each.name.encode() for each in more}
     return list(callers.values())
-
-
-def _is_on_its_own(body: Body) -> bool:
-    """Whether no other file may call it within a group, or the function gathers the ranks itself."""
-    code = body.source.code
-    return (
-        body.name == "main"
-        or b"static" in code[body.node.start_byte : body.body.start_byte].split()
-        or b"ncclGetUniqueId" in body.code
-        or _ALL_OF_PROCESS.search(body.code) is not None
-    )

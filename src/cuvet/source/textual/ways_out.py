@@ -4,13 +4,16 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from cuvet.source.syntax.parsing import Node, enclosing, text_of
+from cuvet.source.quiet import called_in, definitions
+from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
 from cuvet.source.textual.following import in_a_branch, statement_of
 from cuvet.source.textual.written import Body, Written
 
 NESTED = frozenset({"lambda_expression", "function_definition"})
 _MOST_BEGINS = 8
 """Of a function."""
+_KEPT = re.compile(rb"\b(\w+)\s{0,80}=\s{0,80}(?:\(\w+\)\s{0,80})?\Z")
+"""The variable that gets the status."""
 _WAYS_OUT = frozenset({"return_statement", "throw_statement"})
 
 
@@ -53,7 +56,13 @@ def way_out(body: Body, pair: Pair) -> WayOut | None:
 def may_end(pair: Pair, begin: Written, until: int, body: Body) -> bool:
     """Whether what is called, or declared, after the begin may end it in a way that is not seen."""
     start = body.body.start_byte
-    return pair.may_end.search(body.code, begin.end - start, until - start) is not None
+    if pair.may_end.search(body.code, begin.end - start, until - start):
+        return True
+    code = body.source.code
+    between = code[begin.end : until].decode("utf-8", "replace")
+    names = {name.rpartition("::")[2] for name in called_in(between) if "." not in name}
+    ends = [each.encode() for each in pair.ends]
+    return any(end in each for name in names for each in definitions(name.encode(), code) for end in ends)
 
 
 def _belongs(end: Written, begin: Written, pair: Pair) -> bool:
@@ -98,6 +107,10 @@ def _is_of_failure(begin: Written, left: Node, body: Body) -> bool:
     """Whether the function returns there because the begin failed, as far as one can tell: in its statement, or in the next one, which may
     be a macro with a block. A statement that asks for the status itself leaves the next one nothing to ask."""
     own = statement_of(begin.node)
+    condition = field_text(enclosing(left, "if_statement") or left, "condition")
+    kept = _KEPT.search(body.source.code[own.start_byte : begin.start])
+    if kept is not None and re.search(rf"\b{kept[1].decode()}\b", condition):
+        return True
     around = enclosing(begin.node.parent, "call_expression", own.type)
     if own.type == "if_statement" or (around is not None and _leaves(around, body.source.returning_macros)):
         return _is_around(own, left)
