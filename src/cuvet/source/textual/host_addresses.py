@@ -12,10 +12,8 @@ from cuvet.rules.memory.not_device_memory import MemoryNotDeviceMemory
 from cuvet.source.calls import entry_point_called
 from cuvet.source.syntax.parsing import enclosing, field_text, storage, text_of
 from cuvet.source.textual.declared import declared_around
-from cuvet.source.textual.written import Body, Written, called
+from cuvet.source.textual.written import Body, Written
 
-_LIBRARIES = re.compile(rb"\b(?:cu(?:blas|fft|sparse|solver)|nccl)\w{1,100}(?=\s{0,80}\()")
-"""Without cuRAND, whose generators of the host write to memory of the host."""
 _ADDRESS = re.compile(r"(?:\([\w\s*]+\)\s*|(?:reinterpret|static)_cast<[\w\s*]+>\(\s*)?&\s*([A-Za-z_]\w*)\s*\)?")
 _IS_PLAIN = re.compile(
     r"(?:(?:unsigned|signed|long|short|int|float|double|char|bool|(?:std::)?(?:size_t|u?int\d+_t)|cu(?:Double|Float)?Complex|__half|half)\s*)+"
@@ -26,10 +24,7 @@ _ON_DEVICE = re.compile(rb"__(?:managed|device)__")
 
 def given_to_libraries(body: Body) -> Iterator[Finding]:
     """The first of each call."""
-    if _LIBRARIES.search(body.code) is None or b"HostRegister" in body.code:
-        return
-    named = ((match[0].decode(), body.body.start_byte + match.start()) for match in _LIBRARIES.finditer(body.code))
-    for call in called(body, ((name, at) for name, at in named if _device_parameters(name))):
+    for call in body.library_calls if b"HostRegister" not in body.code else ():
         for at, parameter in _device_parameters(call.name):
             name = _own_variable(call, at, body)
             if name:
@@ -42,9 +37,10 @@ def given_to_libraries(body: Body) -> Iterator[Finding]:
 
 @cache
 def _device_parameters(name: str) -> tuple[tuple[int, str], ...]:
-    """The pointers to memory that the function of a library reads or writes on the device: the argument, and its name."""
+    """The pointers to memory that the function of a library reads or writes on the device: the argument, and its name.
+    None of cuRAND, whose generators of the host write to memory of the host."""
     found = entry_point_called(name)
-    if found is None or found.api in ("runtime", "driver"):
+    if found is None or found.api in ("runtime", "driver", "curand"):
         return ()
     works_on = {role.parameter for role in found.roles if role.verb is Verb.WRITES and role.kind is Kind.MEMORY}
     works_on |= {each.parameter for each in accessed(found)}

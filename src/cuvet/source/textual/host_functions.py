@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cuvet.catalog import Verb
 from cuvet.findings import Finding
 from cuvet.rules.stream.call_in_host_function import StreamCallInHostFunction
-from cuvet.source.calls import meaning
+from cuvet.source.calls import called_back, meaning
 from cuvet.source.languages.cpp import LAMBDA, Definition
 from cuvet.source.syntax.parsing import Node, Source, text_of
 from cuvet.source.textual.bounds import first
@@ -64,7 +64,7 @@ def _finding(given: _Given, body: Body, reached: Reached) -> Finding:
 
 def _given(body: Body) -> Iterator[_Given]:
     for call in body.calls:
-        at = _place_of_function(call)
+        at = called_back(call.name)
         if at is None or at >= len(call.arguments):
             continue
         argument = call.arguments[at]
@@ -86,15 +86,6 @@ def _given_to_nodes(body: Body) -> Iterator[_Given]:
         node = body.at(body.body.start_byte + match.start(2))
         if match[1] in variables and node is not None and not body.declarations(match[2].decode()):
             yield _Given(match[2].decode(), node, body)
-
-
-def _place_of_function(call: Written) -> int | None:
-    """The argument that is a function which CUDA calls."""
-    found = meaning(call.name)
-    for role in found.entry_point.roles if found is not None else ():
-        if role.verb is Verb.CALLS_BACK and role.parameter and not role.field and found is not None:
-            return found.entry_point.index[role.parameter]
-    return None
 
 
 def _body_of(given: _Given, functions: Functions, definitions: list[Definition], source: Source) -> Body | None:

@@ -24,7 +24,7 @@ _DEFINED = rb"\b%s\s*\(\s*\)\s*(?:const\s*)?(?:noexcept\s*)?\{"
 _RETURNS = re.compile(rb"\breturn\s+(?:this\s*->\s*)?([A-Za-z_]\w*)\s*;\s*$")
 _BY_DEVICE = re.compile(rb"\[|Device|\bfor\b|\bwhile\b|::|#")
 _OF_TYPE = rb"(?<!\w)(?<!thread_local )%s\s+(?:[A-Za-z_]\w*\s*(?:=\s*\w+\s*|\{\w*\}\s*)?,\s*){0,20}%s\s*(?:[=;,){]|$)"
-_TYPES = {Kind.CUBLAS_HANDLE: b"cublasHandle_t", Kind.CUDNN_HANDLE: b"cudnnHandle_t", Kind.FUNCTION: b"CUfunction"}
+_FUNCTION = "CUfunction"
 _OF_LIBRARY = re.compile(rb"\bcu(?:KernelGetFunction|LibraryGet\w+|daGetFuncBySymbol)\b")
 """Such functions may belong to all contexts."""
 _MOST_GETTERS, _MOST_FUNCTIONS = 4, 64
@@ -43,7 +43,7 @@ def _of_function(body: Body) -> Iterator[Finding]:
         call for call in body.calls if (known := meaning(call.name)) is not None and known.switches and call.arguments
     ]
     for work in (*body.library_calls, *body.calls) if switches else ():
-        rule, kind, at = _tied(work)
+        rule, handle, at = _tied(work)
         loop = enclosing(work.node, *LOOPS)
         variable = loop_variable(loop) if rule is not None and loop is not None else ""
         if rule is None or loop is None or not variable or is_for_one(work.node, loop):
@@ -51,23 +51,23 @@ def _of_function(body: Body) -> Iterator[Finding]:
         switch = _current(switches, work, loop)
         if switch is None or not names(text_of(switch.arguments[0]), variable) or not _is_default(work, variable):
             continue
-        if _is_one(work.arguments[at], kind, loop, work, body):
+        if _is_one(work.arguments[at], handle, loop, work, body):
             place = text_of(work.arguments[at])
             message = f"`{place}` is the same for all devices, and belongs to one of them"
             path = (body.step(switch.node, "each turn of the loop makes another one current"),)
             yield body.finding(rule, work.arguments[at], message, api=work.name, severity="note", path=path)
 
 
-def _tied(work: Written) -> tuple[type[Rule] | None, Kind, int]:
-    """The argument that belongs to one device or context, if the call computes with it."""
+def _tied(work: Written) -> tuple[type[Rule] | None, str, int]:
+    """The type and the place of the argument that belongs to one device or context, if the call computes with it."""
     known = meaning(work.name)
     for at, role in known.named if known is not None else ():
         if at < len(work.arguments) and known is not None:
             if role.verb is Verb.USES and role.kind.row.tied and works(known.entry_point):
-                return LibraryHandleOfOtherDevice, role.kind, at
+                return LibraryHandleOfOtherDevice, known.entry_point.parameters[at].type, at
             if role.verb is Verb.LAUNCHES and role.kind is Kind.FUNCTION:
-                return FunctionOtherContext, role.kind, at
-    return None, Kind.NONE, -1
+                return FunctionOtherContext, known.entry_point.parameters[at].type, at
+    return None, "", -1
 
 
 def _is_default(work: Written, variable: str) -> bool:
@@ -94,35 +94,37 @@ def _stands_in(node: Node, other: Node | None) -> bool:
     return other is not None and other.start_byte <= node.start_byte < other.end_byte
 
 
-def _is_one(place: Node, kind: Kind, loop: Node, work: Written, body: Body) -> bool:
+def _is_one(place: Node, handle: str, loop: Node, work: Written, body: Body) -> bool:
     """Whether the expression is the same object in all turns, as the file shows it."""
     text = text_of(place)
     declared = only_declaration(text, body) if text.isidentifier() else None
     if declared is not None and _stands_in(declared.node, loop):
         value = declared.node.parent.child_by_field_name("value") if declared.node.parent is not None else None
         is_set = len(re.findall(rb"\b%s\s*=(?!=)" % text.encode(), body.code)) > 1
-        return value is not None and not is_set and value.text != place.text and _is_one(value, kind, loop, work, body)
+        return (
+            value is not None and not is_set and value.text != place.text and _is_one(value, handle, loop, work, body)
+        )
     getter = _GETTER.fullmatch(text)
     if getter is not None:
         member = returned_member(getter[2].encode(), body)
-        return bool(member) and getter[1] != loop_variable(loop) and _is_declared(member, kind, body)
+        return bool(member) and getter[1] != loop_variable(loop) and _is_declared(member, handle, body)
     if not _PLACE.fullmatch(text) or names(text, loop_variable(loop)):
         return False
     root = re.split(r"\W+", text.removeprefix("this").lstrip("-> "))[0]
     owner = only_declaration(root, body)
     if (owner is None and body.declarations(root)) or (owner is not None and _stands_in(owner.node, loop)):
         return False
-    return _is_declared(re.split(r"\W+", text)[-1].encode(), kind, body) and not _may_change(text, loop, work, body)
+    return _is_declared(re.split(r"\W+", text)[-1].encode(), handle, body) and not _may_change(text, loop, work, body)
 
 
-def _is_declared(name: bytes, kind: Kind, body: Body) -> bool:
-    """Whether the file declares the name as one object of the kind, and nothing else; a function is also taken from a module."""
+def _is_declared(name: bytes, handle: str, body: Body) -> bool:
+    """Whether the file declares the name as one handle of the type, and nothing else; a function is also taken from a module."""
     code = body.source.code
-    if re.search(_OF_TYPE % (_TYPES[kind], re.escape(name)), code) is None or re.search(
+    if re.search(_OF_TYPE % (re.escape(handle.encode()), re.escape(name)), code) is None or re.search(
         rb"\b%s\s*\[" % re.escape(name), code
     ):
         return False
-    if kind is not Kind.FUNCTION:
+    if handle != _FUNCTION:
         return True
     taken = rb"\bcuModuleGetFunction\s*\(\s*&\s*(?:this\s*->\s*)?%s\b" % re.escape(name)
     return re.search(taken, code) is not None and _OF_LIBRARY.search(code) is None
