@@ -262,7 +262,7 @@ void Run(ulong bytes) {
     Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
 }
 
-## C#: a safe handle [c#]
+## C#: a safe handle whose release is for device memory [c#]
 using System;
 using System.Runtime.InteropServices;
 
