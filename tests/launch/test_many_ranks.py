@@ -149,7 +149,7 @@ def test_a_call_without_a_time_has_waited_as_long_as_it_was_watched(ranks: Ranks
     report = merged(job)
     assert report.first_failure is None
     (waiting,) = report.waiting
-    assert (waiting.site.api, waiting.for_ns, waiting.ranks) == ("cuStreamSynchronize", None, (1,))
+    assert (waiting.site.api, waiting.ranks) == ("cuStreamSynchronize", (1,))
 
     def watched(meta: dict) -> None:
         call = {"process": waiting.site.process, "thread": waiting.site.thread, "call": waiting.site.call}

@@ -217,12 +217,13 @@ def test_a_rank_that_is_stopped_stands_before_those_that_wait_for_it(four, monke
     assert (told.rank.rank, told.text) == (BAD, "died of SIGKILL in cuStreamSynchronize")
 
 
-SKEWS_S = (-7.0, 7.0)
+SKEWS_S = (-7200.0, 7200.0)
+"""More than any machine needs for the test."""
 
 
 @pytest.mark.parametrize("skew_s", SKEWS_S)
 @pytest.mark.parametrize("way", ["stale", "well"])
-def test_a_rank_of_two_machines_whose_clocks_are_seconds_apart(four, way: str, skew_s: float) -> None:
+def test_a_rank_of_two_machines_whose_clocks_are_hours_apart(four, way: str, skew_s: float) -> None:
     with four(way, "lost" if way == "stale" else "well") as job:
         if way == "stale":
             job.ranks[BAD].wait()
@@ -235,11 +236,11 @@ def test_a_rank_of_two_machines_whose_clocks_are_seconds_apart(four, way: str, s
     assert (first.rank.rank, first.finding) == (BAD, True)
     assert (report.findings[0].site.thread, report.findings[0].name) == (job.thread, "stream-use-after-destroy")
     assert (
-        f"the wall clock of node2 is 7.000 s (± 0.002 s) {'ahead of' if skew_s > 0 else 'behind'} that of"
+        f"the wall clock of node2 is 7200.000 s (± 0.002 s) {'ahead of' if skew_s > 0 else 'behind'} that of"
         in first.clocks
     )
     assert [each.ranks for each in first.followers] == [(0, 2, 3)]
-    assert 0 <= first.followers[0].after_ns < 7 * S
+    assert 0 <= first.followers[0].after_ns < 7200 * S
 
 
 def skewed(verdicts: list[Verdict], seconds: float) -> list[Verdict]:
