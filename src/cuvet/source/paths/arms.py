@@ -40,6 +40,8 @@ class Arms:
     def __init__(self, function: Function) -> None:
         self._function = function
         self._inside: dict[Arm, list[int]] = {}
+        self._alone: dict[int, bool] = {}
+        """By block, whether it alone asks for its condition."""
         self._leading: dict[Arm, list[Arm]] = {}
         """By arm, those of the conditions before its own, joined to it by && or ||, that go to the same place."""
         for arm, owner in self._owners.items():
@@ -202,6 +204,12 @@ class Arms:
 
     def asks_alone(self, block: int, condition: Condition) -> bool:
         """Whether no other decision than the block's asks for the same, so that the answer is of no use further on."""
+        found = self._alone.get(block)
+        if found is None:
+            found = self._alone[block] = self._is_asked_once(block, condition)
+        return found
+
+    def _is_asked_once(self, block: int, condition: Condition) -> bool:
         if condition.text.startswith(OF_BUILD):
             names = names_in(condition.text.removeprefix(OF_BUILD))
             return all(self._names_of_build[name] == 1 for name in names)

@@ -262,8 +262,9 @@ class Effects:
     def _give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on, and what it is a view of."""
         self.handles.give(value, written)
-        lvalue = lvalue_of(value)
-        for view in [each for each in self._views if each == lvalue or each.startswith(f"{lvalue}.")] if lvalue else ():
+        if not self._views or not (lvalue := lvalue_of(value)):
+            return
+        for view in [each for each in self._views if each == lvalue or each.startswith(f"{lvalue}.")]:
             self.handles.escaped |= self._lent[view]
 
     def _give_any(self, value: Value) -> None:
@@ -423,17 +424,19 @@ class Effects:
         return known and name in self.function.locals and name not in self.function.captured
 
     def _is_in_own_heap(self, lvalue: str) -> bool:
+        if not self._on_heap or "[" in lvalue or lvalue.count("->") != 1:
+            return False
         name = root(lvalue)
-        return (
-            lvalue.startswith(f"{name}->") and lvalue.count("->") == 1 and "[" not in lvalue and self._owns_heap(name)
-        )
+        return lvalue.startswith(f"{name}->") and self._owns_heap(name)
 
     def _share_heap(self, value: Value) -> None:
         """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
+        if not self._on_heap:
+            return
         lvalue = lvalue_of(value)
         name = root(lvalue)
         whole = lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside)
-        if self._on_heap and whole and self._owns_heap(name):
+        if whole and self._owns_heap(name):
             self.handles.give(name)
 
     def _copy_heap(self, operation: Invoke) -> None:
@@ -581,12 +584,13 @@ class Effects:
         if (name in HEAP or name in UNMAPS) and operation.arguments:
             self._heap(operation, here)
         several = len(operation.arguments) > 1 and uses_stream(name)
+        of_object = bool(operation.receiver) or operation.of == ""
+        sets = of_object and len(operation.arguments) == 1 and names_what_it_holds(name)
+        may_take = takes_over(name) or sets
         given: set[int] = set()
         for value in operation.arguments:
             word = handles.known(value) or 0
-            of_object = bool(operation.receiver) or operation.of == ""
-            sets = of_object and len(operation.arguments) == 1 and names_what_it_holds(name)
-            takes = (takes_over(name) or sets) and not (works_on_stream(name) and self.world.is_stream(word))
+            takes = may_take and not (works_on_stream(name) and self.world.is_stream(word))
             if several and self.world.is_dead_stream(word):
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):

@@ -139,6 +139,7 @@ def _wholes_of(lvalue: str) -> tuple[str, ...]:
     return tuple(lvalue[:at] for at, letter in enumerate(lvalue) if letter in ".[-")
 
 
+@lru_cache(1 << 16)
 def root(lvalue: str) -> str:
     """The variable that an lvalue is a part of."""
     return lvalue.split(".")[0].split("[")[0].split("->")[0]
