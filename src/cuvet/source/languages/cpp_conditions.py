@@ -83,7 +83,7 @@ class Conditions(Expressions):
         """How often the text above assigned to each of the variables: where it is the same, the variable is."""
         if self.assigned is None:
             self.assigned = {}
-            for match in _ASSIGNS.finditer(self.text, self.body.start_byte, self.body.end_byte):
+            for match in _ASSIGNS.finditer(self.source.code, self.body.start_byte, self.body.end_byte):
                 name = (match[1] or match[2] or match[3]).decode()
                 self.assigned.setdefault(name, []).append(match.start())
         return ".".join(str(bisect_left(self.assigned.get(name, ()), before)) for name in names)

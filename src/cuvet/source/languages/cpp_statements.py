@@ -37,6 +37,12 @@ from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, t
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998
 """A status that no call returns."""
+_CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_THROWS = re.compile(r"\b(?:throw|new|co_await)\b|\[\s*[&=]")
+_OF_C = frozenset(
+    "if while for switch return sizeof free printf fprintf puts fflush memset memcpy delete abort exit".split()
+)
+"""What stands before a bracket and throws nothing."""
 _MOST_UNREAD = 80
 """Bytes of text that could not be parsed, in one piece, of which the rest of the function does not depend."""
 
@@ -283,29 +289,33 @@ class Lowering(Conditions):
         self.jump_to_label(text_of(node.named_children[0]))
 
     def try_(self, node: Node) -> None:
-        """A throw in the block leads to the handlers; so may any call, as if the block had ended there: before the last call of CUDA, and
-        the releases that end it, because one that throws has failed."""
+        """A throw in the block leads to the handlers; so may any call, as if the block had ended there: before what cannot throw, the last
+        call of CUDA, and the releases that end it, because one that throws has failed."""
         builder = self.builder
         body = node.child_by_field_name("body")
         handlers = [child for child in node.named_children if child.type == "catch_clause"]
         caught, after = builder.new(), builder.new()
+        hot = any(self.hot(handler) for handler in handlers)
+        throws, then = _apart([] if body is None else without_comments(body), hot)
         self.catching.append(caught)
-        if body is not None:
-            self.statement(body)
+        self.run(throws)
         self.catching.pop()
-        if not any(self.hot(handler) for handler in handlers):
+        if not hot:
             builder.jump(caught)
             builder.start(caught)
             builder.jump(after)
             builder.start(after)
             return
         test = Condition(f"{THROWN} {node.start_byte}", (), node.start_byte, node.start_byte + 3)
-        if builder.current >= 0:
-            statements = [] if body is None else body.named_children
-            rest = builder.split(_before_last_calls(statements, builder.blocks[builder.current].operations))
+        if builder.current >= 0 and throws:
+            rest = builder.split(_before_last_calls(throws, builder.blocks[builder.current].operations))
             builder.branch(test, caught, rest)
-            builder.edge(rest, after)
-        decided = builder.last_decision
+            decided = builder.last_decision
+            builder.start(rest)
+        else:
+            decided = builder.last_decision
+        self.run(then)
+        builder.jump(after)
         for handler in handlers:
             builder.enter(caught, decided, 0)
             inside = handler.child_by_field_name("body")
@@ -342,6 +352,21 @@ class Lowering(Conditions):
 def _holds_nothing(kind: str, shape: str) -> bool:
     """Whether a variable that is declared without a value is a pointer, or a handle of CUDA, of which the value is not determined."""
     return shape.strip("*") == "" and HANDLE.search(kind + shape) is not None
+
+
+def _apart(statements: list[Node], hot: bool) -> tuple[list[Node], list[Node]]:
+    """Those of a try up to the last that may throw, and the others; all are the former if nothing ``hot`` is done in a handler."""
+    count = len(statements)
+    while hot and count and not _may_throw(statements[count - 1]):
+        count -= 1
+    return statements[:count], statements[count:]
+
+
+def _may_throw(statement: Node) -> bool:
+    """Whether it does more than call functions of C and of CUDA, as far as its text tells."""
+    code = text_of(statement)
+    called = {name.rpartition("::")[2] for name in _CALLED.findall(code)}
+    return _THROWS.search(code) is not None or not called <= _OF_C | symbols()
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:

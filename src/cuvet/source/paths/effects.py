@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
+from cuvet.rules.memory.size_zero import MemorySizeZero
 from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning, meaning_of
 from cuvet.source.methods import THIS
 from cuvet.source.ownership import (
@@ -69,6 +70,14 @@ class Progress(NamedTuple):
     newest: int
     escaped: int
     moved: int
+
+
+def _is_of_no_bytes(operation: Invoke, found: Meaning) -> bool:
+    """Whether it asks for no memory: the driver refuses it, and cudaMalloc succeeds with none."""
+    if found.told.name not in MemorySizeZero.entry_points:
+        return False
+    index = found.entry_point.index
+    return any(operation.argument(index.get(role.size, -1)) == 0 for _, role in found.made)
 
 
 _MOST_UNSET = 32
@@ -319,6 +328,8 @@ class Effects:
         if found.sets_device:
             self.world.use_device(self.world.device(operation.argument(0)))
             return
+        if found.resets and fails:
+            return
         if found.resets:
             device = self.world.current_device
             reset = told(driver()["cuDevicePrimaryCtxReset"], (device,), operation, here)
@@ -334,8 +345,11 @@ class Effects:
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
         self._ends_nothing(operation, found, here)
-        for at, _ in found.made if fails else ():
+        empty = _is_of_no_bytes(operation, found)
+        for at, _ in found.made if fails or empty else ():
             self._may_be_set(pointed_at(operation.argument(at)))
+        if empty:
+            return
         made = {at: self.handles.fresh() for at, _ in found.made} if found.made and not fails else {}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)
@@ -431,7 +445,9 @@ class Effects:
 
     def _share_heap(self, value: Value) -> None:
         """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
-        if not self._on_heap:
+        if not self._on_heap or value is None or isinstance(value, int):
+            return
+        if isinstance(value, str) and value[-3:] != "[0]" and self.handles.words.get(value) not in self._on_heap:
             return
         lvalue = lvalue_of(value)
         name = root(lvalue)

@@ -164,7 +164,7 @@ class Path:
     def _onward(self, at: int, count: int) -> int:
         """The block that comes after this one; -1 if there is none."""
         edges = self.function.blocks[at].edges
-        arm = self._decide(at, count, edges)
+        arm = self._decide(at, count, edges) if len(edges) > 1 else len(edges) - 1
         if arm < 0 or (edges[arm].kind == "back" and count >= _MOST_TURNS):
             return -1
         return edges[arm].target
@@ -194,9 +194,7 @@ class Path:
     # Decisions.
 
     def _decide(self, at: int, count: int, edges: list[Edge]) -> int:
-        """The edge to take; -1 if there is none."""
-        if len(edges) < 2:
-            return len(edges) - 1
+        """The edge to take, of two."""
         condition = edges[0].condition
         known = self._known(condition, at)
         if at in self.loops and count > 1 and known is edges[0].truth:

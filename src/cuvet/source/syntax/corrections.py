@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from cuvet.source.ownership import does_more
-from cuvet.source.syntax.lexing import cpp_code
+from cuvet.source.syntax.lexing import block_end, cpp_code
 
 _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)")
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
@@ -50,6 +51,11 @@ _IF_FAILED = re.compile(rb"(?<!\w)IF_(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9
 _JUMPS = re.compile(rb"\b([A-Z]{1,20}_)(TRY|CATCH|FINALLY|END_TRY)\([^()\n]{0,40}\)[ \t]{0,8};")
 """``PG_TRY(); ... PG_CATCH(); ... PG_END_TRY();``, which PostgreSQL's elog.h makes of ``sigsetjmp``."""
 _JUMPS_AS = {b"TRY": b"try {", b"CATCH": b"}catch(E){", b"END_TRY": b"}"}
+_OF_FUNCTION = re.compile(
+    rb"(?<=\))\s{0,80}(?:(?:const|noexcept|override|final)\s{1,80}){0,4}(try)\s{0,80}(?::(?!:)[^{};]{1,2000})?\{"
+)
+"""``~Plan() try { ... } catch (...) { ... }``: a function whose body is a try."""
+_HANDLER = re.compile(rb"\}(\s{0,80}catch\s{0,80}\([^(){};]{0,200}\)\s{0,80}\{)")
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
     rb"(?<=[(,])\s*(typename)(?=\s+[\w:]{1,200}\{)"
@@ -87,6 +93,8 @@ _TYPE_GIVEN = re.compile(
 _BRACKETS = re.compile(rb"[()]|\\.|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
 _MOST_IN_BRACKETS, _MOST_IN_BLOCK, _FAR_BACK = 4000, 20_000, 200
 """Bytes."""
+_MOST_HANDLED = 200
+"""Functions of a file."""
 _MOST_READ = 4_000_000
 """Bytes that are read twice to find where the brackets of a file's macros close; then no more of it is corrected."""
 _RUNS = re.compile(rb"SWITCH|DISPATCH|FOR_?EACH|VISIT")
@@ -125,6 +133,8 @@ def corrected(text: bytes, grammar: str) -> bytes:
         text = _IF_FAILED.sub(_as_if, text)
         if b"_END_TRY(" in text:
             text = _with_handlers(text)
+        if b"try" in text:
+            text = _without_handlers_of_functions(text)
         for pattern, words in _BLANKED:
             if any(word in text for word in words):
                 text = pattern.sub(_blank_group, text)
@@ -145,6 +155,20 @@ def _with_handlers(text: bytes) -> bytes:
                 for each in group:
                     changed[each.start() : each.end()] = _JUMPS_AS[each[2]].ljust(len(each[0]))
     return bytes(changed)
+
+
+def _without_handlers_of_functions(text: bytes) -> bytes:
+    """With the body of such a function alone."""
+    whole = None
+    for match in islice(_OF_FUNCTION.finditer(text), _MOST_HANDLED):
+        if whole is None:
+            whole, code = bytearray(text), cpp_code(text)
+        end = block_end(code, match.end())
+        _blank_out(whole, *match.span(1))
+        while handler := _HANDLER.match(code, end):
+            end = block_end(code, handler.end())
+            _blank_out(whole, handler.start(1), min(end + 1, len(code)))
+    return text if whole is None else bytes(whole)
 
 
 def with_constants(text: bytes) -> bytes:
