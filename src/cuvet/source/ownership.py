@@ -43,7 +43,7 @@ _TO_OWNERS = frozenset(
 _KEEPS = frozenset(
     "push emplace insert append add move swap unique shared make wrap own owner adopt attach store set save register put enqueue bind "
     "manage guard keep assign init initialize setup create ctor construct exchange give take transfer track cache hold defer later blob "
-    "tie tuple pool alloc allocate realloc reallocate resize grow ensure reserve".split()
+    "tie tuple cast pool alloc allocate realloc reallocate resize grow ensure reserve".split()
 )
 _NOUNS = frozenset({"cache", "pool"})
 """Of these words, those that are things as often as deeds: ``with_cache`` only uses one."""

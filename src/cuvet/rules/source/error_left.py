@@ -7,7 +7,8 @@ class SourceErrorLeft(SourceRule):
     why: The runtime keeps the error. The next ``cudaGetLastError`` of the thread returns it, often after a launch that succeeded.
     instead: Call ``cudaGetLastError`` where the error is accepted: it returns the error and clears it.
     limits: Only errors that are compared by name, of calls of the runtime in the same function. A note where the file asks for no last
-        error, or clears it somewhere else. Silent if the function clears it, and about ``cudaErrorNotReady``.
+        error, or clears it somewhere else, and for peers that ``main`` enables, which may be the first to do so. Silent
+        if the function clears it, and about ``cudaErrorNotReady``.
     """
 
     code = "CV883"
@@ -67,6 +68,17 @@ bool done(cudaStream_t stream) {
 }
 """
     INVALID = """
+## main enables peers [cuda]
+int main() {
+    for (int peer = 1; peer < 4; peer++) {
+        cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);  // note: [source-error-left]
+        if (status == cudaErrorPeerAccessAlreadyEnabled) status = cudaSuccess;
+        CHECK(status);
+    }
+    scale<<<1, 256>>>(values);
+    CHECK(cudaGetLastError());
+}
+
 ## before a launch [cuda]
 void connect(int peer) {
     cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);  // warning: [source-error-left]
