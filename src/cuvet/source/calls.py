@@ -64,6 +64,8 @@ class Meaning:
     taken: tuple[int, ...]
     made: tuple[tuple[int, Role], ...]
     ended: tuple[tuple[int, Role], ...]
+    ended_there: tuple[tuple[int, Role], ...]
+    """Of those that point to the handle of what is ended."""
     named: tuple[tuple[int, Role], ...]
     sizes: frozenset[int]
     """Parameters of ``told`` that are the size of memory: they are not followed."""
@@ -153,6 +155,9 @@ def meaning(name: str) -> Meaning | None:
         _taken(own, told),
         made=tuple((at, role) for at, role in roles if _makes(role)),
         ended=tuple((at, role) for at, role in roles if role.verb in ENDS),
+        ended_there=tuple(
+            (own.index[each.parameter], each) for each in own.roles if each.verb in ENDS and each.field == "*"
+        ),
         named=tuple((at, role) for at, role in roles if not _makes(role) and role.verb not in ENDS),
         sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
         flags=frozenset(at for at, parameter in enumerate(told.parameters) if parameter.name.lower() == "flags"),

@@ -38,6 +38,7 @@ _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998
 """A status that no call returns."""
 _CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_CHECKED = re.compile(r"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
 _THROWS = re.compile(r"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 _OF_C = frozenset(
     "if while for switch return sizeof free printf fprintf puts fflush memset memcpy delete abort exit".split()
@@ -355,18 +356,26 @@ def _holds_nothing(kind: str, shape: str) -> bool:
 
 
 def _apart(statements: list[Node], hot: bool) -> tuple[list[Node], list[Node]]:
-    """Those of a try up to the last that may throw, and the others; all are the former if nothing ``hot`` is done in a handler."""
+    """Those of a try up to the last that may throw, and the others; all are the former if nothing ``hot`` is done in a handler, or the
+    function returns from the block: of that no exception is believed."""
     count = len(statements)
-    while hot and count and not _may_throw(statements[count - 1]):
+    if not hot or (statements and statements[-1].type == "return_statement"):
+        return statements, []
+    while count and not _may_throw(statements[count - 1]):
         count -= 1
     return statements[:count], statements[count:]
 
 
 def _may_throw(statement: Node) -> bool:
-    """Whether it does more than call functions of C and of CUDA, as far as its text tells."""
-    code = text_of(statement)
+    """Whether it does more than call functions of C and of CUDA, as far as its text tells. A check of a release throws if that fails."""
+    code = _CHECKED.sub(_without_check, text_of(statement))
     called = {name.rpartition("::")[2] for name in _CALLED.findall(code)}
     return _THROWS.search(code) is not None or not called <= _OF_C | symbols()
+
+
+def _without_check(match: re.Match[str]) -> str:
+    found = meaning(match[1])
+    return f"{match[1]}(" if found is not None and found.ended else match[0]
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:

@@ -324,6 +324,9 @@ def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:
         value = call.argument(at)
         if role.kind in LOST_OF_SEVERAL and isinstance(value, Address | Inside):
             yield _Deed(value.lvalue, "makes", role.kind.noun, call.name)
+    for at, role in found.ended_there:
+        if isinstance(value := call.argument(at), Address):
+            yield _Deed(value.lvalue, "ends", role.kind.noun, call.name)
     for at, role in found.ended:
         if at < len(call.arguments):
             given = call.arguments[at]
