@@ -41,6 +41,8 @@ _COMPARED = re.compile(r"([\w.>-]*\w)(?:[<>]=?|!=)(\w[\w.>-]*)")
 """A condition that compares two sizes."""
 _LARGE_ENOUGH = re.compile(r"([\w.>-]*\w)(?:[<>]=|==)(\w[\w.>-]*)")
 """One under which nothing larger is needed."""
+_NO_SIZE = re.compile(r"(?i)\d|null(?:ptr)?$|\w*(?:stat(?:us|e)|err|result|success)\w*|\w*ret(?:val|code)?$")
+"""A number of steps, a pointer, or a status."""
 _ENDS = re.compile(
     rb"(?i)\b\w*(?:free|release|destroy|clear|reset|delete|dealloc|clean|dispose|shrink|empty)\w*\s*[(;]|\bdelete\b"
 )
@@ -169,11 +171,13 @@ def _returns(block: Block, before: Operation) -> bool:
 def _grows(function: Function, block: Block, made: Operation, source: Source) -> bool:
     """Whether it happens where one size is larger than another one that outlasts the function and is set anew, and nothing that the
     function calls before sounds as if it ended things."""
+    if function.name == "main":
+        return False
     own = {*function.locals, *(parameter.name for parameter in function.parameters)}
     for condition, pattern in _asked_before(function, block, made):
         match = pattern.fullmatch(condition.text.partition(" ")[0])
-        if match is None or any(size[0].isdigit() for size in match.groups()):
-            continue  # a number of steps
+        if match is None or any(map(_NO_SIZE.match, match.groups())):
+            continue
         for size in match.groups():
             lasts = re.split(r"->|\.", size)[0] not in own
             grown = rb"(?<![\w.])(?:this\s*->\s*)?%s\s*=(?!=)" % re.escape(size.encode())
