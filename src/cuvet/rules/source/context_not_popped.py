@@ -4,7 +4,8 @@ from cuvet.rules.rule import SourceRule
 class SourceContextNotPopped(SourceRule):
     """
     checks: A function pushes a context, pops it at its end, and returns in between without popping it. Or each turn of a loop pushes a
-      context, and nothing in the function pops it. A return by a macro of the file, if a call fails, is a note.
+      context, and nothing in the function pops it. A return by a macro of the file, if a call fails, is a note, and so is such a loop where
+      another function of the file pops contexts.
     why: The context stays current in the thread. The caller works on with the wrong one, and the stack grows with each call.
     instead: Call ``cuCtxPopCurrent`` on every way out, or let an object do it whose destructor pops.
     limits: Silent if what stands between is named as if it pops, restores or guards something, and about a return that directly follows the
@@ -123,6 +124,15 @@ class Blur:
         finally:
             self.context.pop()
 
+## an object restores the stack in each turn [cuda]
+void synchronize(CUcontext *contexts, int count) {
+    for (int i = 0; i < count; i++) {
+        ContextSaver saver;
+        CHECK(cuCtxPushCurrent(contexts[i]));
+        CHECK(cuCtxSynchronize());
+    }
+}
+
 ## PyCUDA: popped before it returns [python]
 import pycuda.driver as drv
 
@@ -232,6 +242,16 @@ void finish(CUcontext *contexts, CUevent *events, int count) {
         CHECK(cuCtxSynchronize());
         CHECK(cuEventDestroy(events[i]));
     }
+}
+
+## in each turn of a loop, and another function pops [cuda]
+void enter(CUcontext *contexts, int count) {
+    for (int i = 0; i < count; i++) {
+        CHECK(cuCtxPushCurrent(contexts[i]));  // note: [source-context-not-popped]
+    }
+}
+void leave(int count) {
+    for (int i = 0; i < count; i++) CHECK(cuCtxPopCurrent(nullptr));
 }
 
 ## PyCUDA: a return before the try [python]

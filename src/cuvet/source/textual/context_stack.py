@@ -13,7 +13,7 @@ STACK = Pair(
     begins=frozenset({"cuCtxPushCurrent", "cuCtxPushCurrent_v2"}),
     ends=frozenset({"cuCtxPopCurrent", "cuCtxPopCurrent_v2", "cuCtxDestroy", "cuCtxDestroy_v2"}),
     may_end=re.compile(
-        rb"(?i:guard|scope|defer|restore|unique_ptr|cleanup|finally)|(?i:(?:ctx|context)\w*pop|(?:pop|leave|exit|unset)\w*(?:ctx|context))|\b[Pp]op[A-Z]"
+        rb"(?i:guard|scope|sav(?:er|ing)|defer|restore|unique_ptr|cleanup|finally)|(?i:(?:ctx|context)\w*pop|(?:pop|leave|exit|unset)\w*(?:ctx|context))|\b[Pp]op[A-Z]"
     ),
 )
 """The destroy pops the context if it is the current one."""
@@ -44,11 +44,16 @@ def _in_loop(push: Written, body: Body) -> Iterator[Finding]:
     loop = enclosing(push.node, *_LOOPS, *NESTED)
     if loop is None or loop.type not in _LOOPS or may_end(STACK, push, loop.end_byte, body):
         return
+    if STACK.may_end.search(body.source.code, loop.start_byte, push.start):
+        return
     end = loop.child_by_field_name("body")
     if end is not None and end.type == "compound_statement" and not _leaves(end):
         message = "each turn of the loop pushes a context, and nothing pops it"
         path = (body.step(end.children[-1], "the next turn begins with the context on the stack"),)
-        yield body.finding(SourceContextNotPopped, push.node, message, api=push.name, path=path)
+        severity: Severity | None = (
+            "note" if b"CtxPopCurrent" in body.source.code else None
+        )  # another function may pop as often
+        yield body.finding(SourceContextNotPopped, push.node, message, api=push.name, severity=severity, path=path)
 
 
 def _leaves(block: Node) -> bool:
