@@ -40,6 +40,7 @@ _SOME_FAILURE = 998
 _CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
 _CHECKED = re.compile(r"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
 _THROWS = re.compile(r"\b(?:throw|new|co_await)\b|\[\s*[&=]")
+"""What throws, and lambdas, whose calls stand elsewhere."""
 _OF_C = frozenset(
     "if while for switch return sizeof free printf fprintf puts fflush memset memcpy delete abort exit".split()
 )
@@ -311,10 +312,8 @@ class Lowering(Conditions):
         if builder.current >= 0 and throws:
             rest = builder.split(_before_last_calls(throws, builder.blocks[builder.current].operations))
             builder.branch(test, caught, rest)
-            decided = builder.last_decision
             builder.start(rest)
-        else:
-            decided = builder.last_decision
+        decided = builder.last_decision
         self.run(then)
         builder.jump(after)
         for handler in handlers:
@@ -370,7 +369,7 @@ def _may_throw(statement: Node) -> bool:
     """Whether it does more than call functions of C and of CUDA, as far as its text tells. A check of a release throws if that fails."""
     code = _CHECKED.sub(_without_check, text_of(statement))
     called = {name.rpartition("::")[2] for name in _CALLED.findall(code)}
-    return _THROWS.search(code) is not None or not called <= _OF_C | symbols()
+    return _THROWS.search(code) is not None or not called - _OF_C <= symbols()
 
 
 def _without_check(match: re.Match[str]) -> str:

@@ -72,14 +72,6 @@ class Progress(NamedTuple):
     moved: int
 
 
-def _is_of_no_bytes(operation: Invoke, found: Meaning) -> bool:
-    """Whether it asks for no memory: the driver refuses it, and cudaMalloc succeeds with none."""
-    if found.told.name not in MemorySizeZero.entry_points:
-        return False
-    index = found.entry_point.index
-    return any(operation.argument(index.get(role.size, -1)) == 0 for _, role in found.made)
-
-
 _MOST_UNSET = 32
 """Variables without a value that a path ends."""
 
@@ -328,13 +320,9 @@ class Effects:
         if found.sets_device:
             self.world.use_device(self.world.device(operation.argument(0)))
             return
-        if found.resets and fails:
-            return
         if found.resets:
-            device = self.world.current_device
-            reset = told(driver()["cuDevicePrimaryCtxReset"], (device,), operation, here)
-            self.world.observe(reset, Outcome(0))
-            self.world.use_device(device)
+            if not fails:
+                self._reset(operation, here)
             return
         if operation.name in ASKING:
             for value in given:
@@ -365,6 +353,11 @@ class Effects:
             self._made(operation.argument(at), word, operation, here)
             if not operation.checked and not operation.result:
                 self._unchecked.add(word)
+
+    def _reset(self, operation: Invoke, here: Here) -> None:
+        device = self.world.current_device
+        self.world.observe(told(driver()["cuDevicePrimaryCtxReset"], (device,), operation, here), Outcome(0))
+        self.world.use_device(device)
 
     def _ends_nothing(self, operation: Invoke, found: Meaning, here: Here) -> None:
         """The call may end what a variable holds that was given no value."""
@@ -445,14 +438,11 @@ class Effects:
 
     def _share_heap(self, value: Value) -> None:
         """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
-        if not self._on_heap or value is None or isinstance(value, int):
-            return
-        if isinstance(value, str) and value[-3:] != "[0]" and self.handles.words.get(value) not in self._on_heap:
+        if not self._on_heap:
             return
         lvalue = lvalue_of(value)
         name = root(lvalue)
-        whole = lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside)
-        if whole and self._owns_heap(name):
+        if self._owns_heap(name) and (lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside)):
             self.handles.give(name)
 
     def _copy_heap(self, operation: Invoke) -> None:
@@ -651,3 +641,11 @@ class Effects:
         if isinstance(by, SourceCall) and self.statuses.may_have_failed(by.key, here.guards, self.arms.leaving):
             return
         self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))
+
+
+def _is_of_no_bytes(operation: Invoke, found: Meaning) -> bool:
+    """Whether it asks for no memory: the driver refuses it, and cudaMalloc succeeds with none."""
+    if found.told.name not in MemorySizeZero.entry_points:
+        return False
+    index = found.entry_point.index
+    return any(operation.argument(index.get(role.size, -1)) == 0 for _, role in found.made)
