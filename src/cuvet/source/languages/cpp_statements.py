@@ -37,9 +37,9 @@ from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, t
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998
 """A status that no call returns."""
-_CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
-_CHECKED = re.compile(r"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
-_THROWS = re.compile(r"\b(?:throw|new|co_await)\b|\[\s*[&=]")
+_CALLED = re.compile(rb"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_CHECKED = re.compile(rb"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
+_THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 """What throws, and lambdas, whose calls stand elsewhere."""
 _OF_C = frozenset(
     "if while for switch return sizeof free printf fprintf puts fflush memset memcpy delete abort exit".split()
@@ -185,7 +185,12 @@ class Lowering(Conditions):
         return None
 
     def block_of_macro(self, node: Node) -> None:
-        """``NAME(...) { ... }``: it runs here. With a ``;`` behind it the macro makes an object of it, which runs it elsewhere."""
+        """``NAME(...) { ... }``: it runs here. With a ``;`` behind it the macro makes an object of it, which runs it elsewhere. A try
+        has nothing to do with the macro."""
+        own = [child for child in node.named_children if child.type == "try_statement"]
+        if own:
+            self.run(own)
+            return
         behind = self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()
         if behind[:1] == b";" or runs_later(text_of(node).partition("(")[0].strip()):
             self.escape_names(node)
@@ -298,7 +303,7 @@ class Lowering(Conditions):
         handlers = [child for child in node.named_children if child.type == "catch_clause"]
         caught, after = builder.new(), builder.new()
         hot = any(self.hot(handler) for handler in handlers)
-        throws, then = _apart([] if body is None else without_comments(body), hot)
+        throws, then = _apart([] if body is None else without_comments(body), hot, self.source.code)
         self.catching.append(caught)
         self.run(throws)
         self.catching.pop()
@@ -354,27 +359,27 @@ def _holds_nothing(kind: str, shape: str) -> bool:
     return shape.strip("*") == "" and HANDLE.search(kind + shape) is not None
 
 
-def _apart(statements: list[Node], hot: bool) -> tuple[list[Node], list[Node]]:
+def _apart(statements: list[Node], hot: bool, code: bytes) -> tuple[list[Node], list[Node]]:
     """Those of a try up to the last that may throw, and the others; all are the former if nothing ``hot`` is done in a handler, or the
     function returns from the block: of that no exception is believed."""
     count = len(statements)
     if not hot or (statements and statements[-1].type == "return_statement"):
         return statements, []
-    while count and not _may_throw(statements[count - 1]):
+    while count and not _may_throw(code[statements[count - 1].start_byte : statements[count - 1].end_byte]):
         count -= 1
     return statements[:count], statements[count:]
 
 
-def _may_throw(statement: Node) -> bool:
-    """Whether it does more than call functions of C and of CUDA, as far as its text tells. A check of a release throws if that fails."""
-    code = _CHECKED.sub(_without_check, text_of(statement))
-    called = {name.rpartition("::")[2] for name in _CALLED.findall(code)}
+def _may_throw(statement: bytes) -> bool:
+    """Whether it does more than call functions of C and of CUDA, as far as its code tells. A check of a release throws if that fails."""
+    code = _CHECKED.sub(_without_check, statement)
+    called = {name.rpartition(b"::")[2].decode() for name in _CALLED.findall(code)}
     return _THROWS.search(code) is not None or not called - _OF_C <= symbols()
 
 
-def _without_check(match: re.Match[str]) -> str:
-    found = meaning(match[1])
-    return f"{match[1]}(" if found is not None and found.ended else match[0]
+def _without_check(match: re.Match[bytes]) -> bytes:
+    found = meaning(match[1].decode())
+    return match[1] + b"(" if found is not None and found.ended else match[0]
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:

@@ -55,6 +55,9 @@ _OF_FUNCTION = re.compile(
     rb"(?<=\))\s{0,80}(?:(?:const|noexcept|override|final)\s{1,80}){0,4}(try)\s{0,80}(?::(?!:)[^{};]{1,2000})?\{"
 )
 """``~Plan() try { ... } catch (...) { ... }``: a function whose body is a try."""
+_FUNCTION_NAME = re.compile(rb"(?!(?:if|for|while|switch|catch)\Z)(?=\w*[a-z])\w+")
+"""Not of a macro, which may be a statement of its own."""
+_NAME_AT_END = re.compile(rb"(\w+)\s{0,80}\Z")
 _HANDLER = re.compile(rb"\}(\s{0,80}catch\s{0,80}\([^(){};]{0,200}\)\s{0,80}\{)")
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
@@ -159,16 +162,29 @@ def _with_handlers(text: bytes) -> bytes:
 
 def _without_handlers_of_functions(text: bytes) -> bytes:
     """With the body of such a function alone."""
-    whole = None
-    for match in islice(_OF_FUNCTION.finditer(text), _MOST_HANDLED):
-        if whole is None:
-            whole, code = bytearray(text), cpp_code(text)
+    if _OF_FUNCTION.search(text) is None:
+        return text
+    whole, code = bytearray(text), cpp_code(text)
+    for match in islice(_OF_FUNCTION.finditer(code), _MOST_HANDLED):
+        if not _FUNCTION_NAME.fullmatch(_called_before(code, match.start())):
+            continue
         end = block_end(code, match.end())
         _blank_out(whole, *match.span(1))
         while handler := _HANDLER.match(code, end):
             end = block_end(code, handler.end())
             _blank_out(whole, handler.start(1), min(end + 1, len(code)))
-    return text if whole is None else bytes(whole)
+    return bytes(whole)
+
+
+def _called_before(code: bytes, end: int) -> bytes:
+    """The name before the brackets that close at ``end``; empty if they do not open near by."""
+    depth = 0
+    for at in range(end - 1, max(end - _MOST_IN_BRACKETS, -1), -1):
+        depth += {41: 1, 40: -1}.get(code[at], 0)
+        if depth == 0:
+            found = _NAME_AT_END.search(code, max(at - 200, 0), at)
+            return found[1] if found is not None else b""
+    return b""
 
 
 def with_constants(text: bytes) -> bytes:
