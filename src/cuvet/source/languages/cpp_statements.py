@@ -41,10 +41,17 @@ _CALLED = re.compile(rb"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
 _CHECKED = re.compile(rb"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
 _THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 """What throws, and lambdas, whose calls stand elsewhere."""
+_FOR_EACH = re.compile(r"(?i)(?:\w+_)?for_?each\w*\s*\(")
+"""A macro that is a loop."""
 _OF_C = frozenset(
-    "if while for switch return sizeof free printf fprintf puts fflush memset memcpy delete abort exit".split()
+    """
+    if while for switch return sizeof free printf fprintf snprintf sprintf puts fputs putchar fflush fclose memset memcpy memcmp strlen
+    delete abort exit assert sqrt fabs abs floor ceil round pow exp log min max now duration_cast count size empty data c_str begin end get
+    clear reset static_cast reinterpret_cast const_cast bool char short int unsigned long float double size_t uint32_t uint64_t int64_t dim3
+    setw setprecision MPI_Finalize MPI_Barrier MPI_Comm_free
+    """.split()
 )
-"""What stands before a bracket and throws nothing."""
+"""What stands before a bracket and throws nothing, as far as one may assume."""
 _MOST_UNREAD = 80
 """Bytes of text that could not be parsed, in one piece, of which the rest of the function does not depend."""
 
@@ -190,6 +197,9 @@ class Lowering(Conditions):
         own = [child for child in node.named_children if child.type == "try_statement"]
         if own:
             self.run(own)
+            return
+        if _FOR_EACH.match(text_of(node)):
+            self.perhaps("the loop has a turn", node, self.act(node.child_by_field_name("body")))
             return
         behind = self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()
         if behind[:1] == b";" or runs_later(text_of(node).partition("(")[0].strip()):
@@ -373,7 +383,7 @@ def _apart(statements: list[Node], hot: bool, code: bytes) -> tuple[list[Node], 
 def _may_throw(statement: bytes) -> bool:
     """Whether it does more than call functions of C and of CUDA, as far as its code tells. A check of a release throws if that fails."""
     code = _CHECKED.sub(_without_check, statement)
-    called = {name.rpartition(b"::")[2].decode() for name in _CALLED.findall(code)}
+    called = {name.rpartition(b"::")[2].decode() for name in _CALLED.findall(code) if not name.startswith(b"make_")}
     return _THROWS.search(code) is not None or not called - _OF_C <= symbols()
 
 
@@ -450,6 +460,7 @@ Lowering.statements = by_type(
         "continue_statement": Lowering.continue_,
         "goto_statement": Lowering.goto,
         "labeled_statement": Lowering.labeled,
+        "attributed_statement": Lowering._children,
         "try_statement": Lowering.try_,
         "function_definition": Lowering.block_of_macro,
         "preproc_if preproc_ifdef preproc_elif": Lowering.preprocessor,

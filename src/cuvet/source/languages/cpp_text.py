@@ -113,7 +113,7 @@ def parameters(declarator: Node) -> Iterator[Parameter]:
             continue
         kind, inner = field_text(child, "type"), child.child_by_field_name("declarator")
         name, shape = declared(inner) if inner is not None else ("", "")
-        shape = shape.replace("[]", "*", 1)  # an array is passed as the address of its first element
+        shape = shape.replace("[]", "*")  # an array is passed as the address of its first element
         yield Parameter(name, kind + shape, reference="&" in shape)
 
 

@@ -55,9 +55,11 @@ _OF_FUNCTION = re.compile(
     rb"(?<=\))\s{0,80}(?:(?:const|noexcept|override|final)\s{1,80}){0,4}(try)\s{0,80}(?::(?!:)[^{};]{1,2000})?\{"
 )
 """``~Plan() try { ... } catch (...) { ... }``: a function whose body is a try."""
-_FUNCTION_NAME = re.compile(rb"(?!(?:if|for|while|switch|catch)\Z)(?=\w*[a-z])\w+")
+_FUNCTION_NAME = re.compile(
+    rb"(?:~|::)\s{0,80}~?\w+|(?!(?:if|for|while|switch|catch|constexpr|defined)\Z)(?=\w*[a-z])\w+"
+)
 """Not of a macro, which may be a statement of its own."""
-_NAME_AT_END = re.compile(rb"(\w+)\s{0,80}\Z")
+_NAME_AT_END = re.compile(rb"((?:~|::\s{0,80}~?)?\w+)\s{0,80}\Z")
 _HANDLER = re.compile(rb"\}(\s{0,80}catch\s{0,80}\([^(){};]{0,200}\)\s{0,80}\{)")
 _LATE = re.compile(
     rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
