@@ -43,6 +43,7 @@ _THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 """What throws, and lambdas, whose calls stand elsewhere."""
 _FOR_EACH = re.compile(r"(?i)(?:\w+_)?for_?each\w*\s*\(")
 """A macro that is a loop."""
+_RETURNS = re.compile(rb"\breturn\b")
 _OF_C = frozenset(
     """
     if while for switch return sizeof free printf fprintf snprintf sprintf puts fputs putchar fflush fclose memset memcpy memcmp strlen
@@ -198,7 +199,7 @@ class Lowering(Conditions):
         if own:
             self.run(own)
             return
-        if _FOR_EACH.match(text_of(node)):
+        if _FOR_EACH.match(text_of(node)) and _RETURNS.search(self.source.code, node.start_byte, node.end_byte):
             self.perhaps("the loop has a turn", node, self.act(node.child_by_field_name("body")))
             return
         behind = self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()
