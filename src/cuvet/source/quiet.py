@@ -39,6 +39,8 @@ _TO_OR_FROM_HOST = re.compile(
 _WITHIN_DEVICE = re.compile(rb"\bcudaMemcpyDeviceToDevice\b|^cuMemcpyDtoD|^cudaMemcpyPeer")
 _CALLED = re.compile(r"(?<![\w.:])([A-Za-z_][\w.:]*)\s*(?:<[^;<>()]{0,200}>\s*)?\(")
 """A chain of names is looked at once, from its beginning."""
+CHECKED = re.compile(rb"\b(\w+)\s{0,80}\(\s{0,80}(?:::\s{0,80})?(cu\w{1,100})\s{0,80}\(")
+"""What is called with a call of CUDA first, and that call."""
 _SOUNDS_LIKE_CHECK = re.compile(r"(?i)check|chk|err|assert|verify|safe|cuda_?(?:call|try)")
 _SOUNDS_LIKE_WAIT = re.compile(r"(?i)sync|wait|(?<!run)time|finish|block|join|drain")
 _IS_HARMLESS = re.compile(

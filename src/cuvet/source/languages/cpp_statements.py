@@ -32,25 +32,27 @@ from cuvet.source.program import (
     Return,
     Value,
 )
+from cuvet.source.quiet import CHECKED, ON_HOST, PLAIN, called_in
 from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998
 """A status that no call returns."""
-_CALLED = re.compile(rb"([A-Za-z_][\w:]*)\s*(?:<[^<>(){};]*>\s*)?\(")
-_CHECKED = re.compile(rb"\b[A-Za-z_]\w{0,80}\s{0,9}\(\s{0,9}(cu\w{1,100})\s{0,9}\(")
 _THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 """What throws, and lambdas, whose calls stand elsewhere."""
 _FOR_EACH = re.compile(r"(?i)(?:\w+_)?for_?each\w*\s*\(")
 """A macro that is a loop."""
 _RETURNS = re.compile(rb"\breturn\b")
-_OF_C = frozenset(
-    """
-    if while for switch return sizeof free printf fprintf snprintf sprintf puts fputs putchar fflush fclose memset memcpy memcmp strlen
-    delete abort exit assert sqrt fabs abs floor ceil round pow exp log min max now duration_cast count size empty data c_str begin end get
-    clear reset static_cast reinterpret_cast const_cast bool char short int unsigned long float double size_t uint32_t uint64_t int64_t dim3
-    setw setprecision MPI_Finalize MPI_Barrier MPI_Comm_free
-    """.split()
+_NEVER_THROWS = (
+    PLAIN
+    | ON_HOST
+    | frozenset(
+        """
+        if while for switch return free sprintf fputs putchar fflush fclose memcmp strlen delete abort exit assert floor ceil round pow
+        exp log now duration_cast count size empty data c_str begin end get clear reset bool char short unsigned long uint32_t uint64_t
+        int64_t setw setprecision MPI_Finalize MPI_Barrier MPI_Comm_free
+        """.split()
+    )
 )
 """What stands before a bracket and throws nothing, as far as one may assume."""
 _MOST_UNREAD = 80
@@ -383,14 +385,15 @@ def _apart(statements: list[Node], hot: bool, code: bytes) -> tuple[list[Node], 
 
 def _may_throw(statement: bytes) -> bool:
     """Whether it does more than call functions of C and of CUDA, as far as its code tells. A check of a release throws if that fails."""
-    code = _CHECKED.sub(_without_check, statement)
-    called = {name.rpartition(b"::")[2].decode() for name in _CALLED.findall(code) if not name.startswith(b"make_")}
-    return _THROWS.search(code) is not None or not called - _OF_C <= symbols()
+    code = CHECKED.sub(_without_check, statement)
+    called = {re.split(r"\W+", name)[-1] for name in called_in(code.decode("utf-8", "replace"))}
+    unknown = {name for name in called - _NEVER_THROWS - symbols() if not name.startswith("make_")}
+    return _THROWS.search(code) is not None or bool(unknown)
 
 
 def _without_check(match: re.Match[bytes]) -> bytes:
-    found = meaning(match[1].decode())
-    return match[1] + b"(" if found is not None and found.ended else match[0]
+    found = meaning(match[2].decode())
+    return match[2] + b"(" if found is not None and found.ended else match[0]
 
 
 def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:

@@ -11,6 +11,7 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import HANDLE, Found, name_of
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.project.wholes import Whole, finding_of
+from cuvet.source.quiet import CHECKED
 from cuvet.source.result import Attempt, Effect, Outline
 from cuvet.source.sites import frame
 from cuvet.source.syntax.lexing import block_end, cpp_code
@@ -24,8 +25,6 @@ _FUNCTION = re.compile(
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^)\n]{0,200})\)((?:[^\\\n]|\\\r?\n|\\.)*)", re.M)
 _CALLED = re.compile(rb"\b(\w+)\s{0,80}\(")
 _ENDS_PROCESS = re.compile(rb"\b(?:abort|_?exit|quick_exit|terminate|assert)\b")
-_CHECKED = re.compile(rb"\b(\w+)\s{0,80}\(\s{0,80}(?:::\s{0,80})?(cu\w{1,100})\s{0,80}\(")
-"""A call of CUDA is the first argument of another one."""
 _CAUGHT = re.compile(rb"\b(?:try|catch)\b|\[\s{0,80}[&=]|(?i:guard|scope|defer|finally|unique_ptr|shared_ptr)")
 _THROWS = "throw"
 _MOST, _LONGEST = 500, 4000
@@ -73,7 +72,7 @@ def attempts_of(found: Found, effects: Sequence[Effect], source: Source) -> Iter
         shown = source.function_name(owner, owner)
         checks = tuple(
             (match[1].decode(), match[2].decode(), frame(source, match.start(2), match.end(2), shown))
-            for match in _CHECKED.finditer(source.code, body.start_byte, body.end_byte)
+            for match in CHECKED.finditer(source.code, body.start_byte, body.end_byte)
             if match[2].decode() in symbols()
         )
         if checks:

@@ -240,6 +240,11 @@ def without_comments(node: Node | None) -> list[Node]:
     return [child for child in node.named_children if child.type != "comment"] if node is not None else []
 
 
+def is_within(node: Node, other: Node | None) -> bool:
+    """Whether the node begins in the other one."""
+    return other is not None and other.start_byte <= node.start_byte < other.end_byte
+
+
 def arguments_of(call: Node) -> list[Node]:
     return without_comments(call.child_by_field_name("arguments"))
 

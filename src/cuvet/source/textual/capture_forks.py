@@ -10,16 +10,13 @@ from cuvet.findings import Finding
 from cuvet.rules.capture.unjoined import CaptureUnjoined
 from cuvet.source.calls import meaning
 from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
-from cuvet.source.textual.bounds import MOST
+from cuvet.source.textual.reached import all_are_known
 from cuvet.source.textual.written import Body, Written
 
 _STREAM_OF_LAUNCH = 3
 _MOST_CAPTURES, _MOST_FORKS = 32, 16
 """Captures of a file, and forks of a function, that are looked at."""
-_CALLED = re.compile(rb"(?<![\w.:>])([A-Za-z_]\w*)\s*\(")
-_NO_CALLS = frozenset(
-    {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"dim3", b"static_cast", b"printf", b"fprintf"}
-)
+_PRINTS = frozenset({b"printf", b"fprintf"})
 _JOINS = re.compile(rb"(?i:(?:\.|->|::)\s*\w*(?:record|join|wait|sync|fork|event|end)\w*\s*\()")
 """Functions of objects that may record an event."""
 _PLACE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*)*")
@@ -127,9 +124,4 @@ def _work_on(stream: str, body: Body) -> Iterator[Node]:
 
 def _is_seen(code: bytes, own: str, quiet: set[bytes]) -> bool:
     """Whether all that is called there is CUDA's, a check of such a call, the function itself, or one of the file that records no event."""
-    called = set(_CALLED.findall(code)) - _NO_CALLS
-    if len(called) > MOST:
-        return False
-    checks = {name for name in called if re.search(rb"\b%s\s*\(\s*cu\w+\s*\(" % re.escape(name), code)}
-    others = called - checks - quiet - {own.encode()}
-    return all(meaning(name.decode()) is not None for name in others) and _JOINS.search(code) is None
+    return all_are_known(code, quiet | _PRINTS | {own.encode()}) and _JOINS.search(code) is None

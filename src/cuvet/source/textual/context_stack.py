@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from cuvet.findings import Finding, Severity
 from cuvet.rules.source.context_not_popped import SourceContextNotPopped
 from cuvet.source.syntax.parsing import Node, enclosing
-from cuvet.source.textual.ways_out import NESTED, Pair, may_end, way_out
+from cuvet.source.textual.ways_out import MAY_END, NESTED, Pair, may_end, way_out
 from cuvet.source.textual.written import Body, Written
 
 STACK = Pair(
     begins=frozenset({"cuCtxPushCurrent", "cuCtxPushCurrent_v2"}),
     ends=frozenset({"cuCtxPopCurrent", "cuCtxPopCurrent_v2", "cuCtxDestroy", "cuCtxDestroy_v2"}),
     may_end=re.compile(
-        rb"(?i:guard|scope|sav(?:er|ing)|defer|restore|unique_ptr|cleanup|finally)|(?i:(?:ctx|context)\w*pop|(?:pop|leave|exit|unset)\w*(?:ctx|context))|\b[Pp]op[A-Z]"
+        MAY_END + rb"|(?i:(?:ctx|context)\w*pop|(?:pop|leave|exit|unset)\w*(?:ctx|context))|\b[Pp]op[A-Z]"
     ),
 )
 """The destroy pops the context if it is the current one."""

@@ -13,6 +13,7 @@ from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Class, Found, name_of
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
 from cuvet.source.textual.bounds import first
+from cuvet.source.textual.reached import called_here
 from cuvet.source.textual.written import Body, Written, positions
 
 _HOLDS = b"GetFunction GetKernel TextureObject SurfaceObject TexObject SurfObject".split()
@@ -34,7 +35,6 @@ _STORED = (
 _REFERS = rb"&\s*%s\s*=\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\[([^\[\];]{0,200})\]\s*;"
 """The local variable is put into a container, or refers to an element of one; each with the key."""
 _LOOKED_UP = rb"\b%s\s*\.\s*(?:find|count|contains|empty)\s*\("
-_CALLED = re.compile(rb"(?<![\w.>:~])(?:this\s{0,80}->\s{0,80})?([A-Za-z_]\w*)\s{0,80}\(")
 _RENEWED = rb"(?<![\w.>])(?:this\s*->\s*)?%s\s*=(?!=)\s*(?!\s*(?:0|NULL|nullptr|\{\s*\})\s*;)|&\s*(?:this\s*->\s*)?%s\b"
 _IS_NULL = r"!%s|%s==(?:0|NULL|nullptr)|(?:0|NULL|nullptr)==%s"
 
@@ -180,7 +180,7 @@ def _names(argument: Node, member: str) -> bool:
 
 def _called(code: bytes) -> set[str]:
     """What is called of this object, or of none."""
-    return {name for match in _CALLED.finditer(code) if (name := match[1].decode()) not in symbols()}
+    return {name.decode() for name in called_here(code)} - symbols()
 
 
 def _leaves(link: _Link, body: Body, each: Class, functions: Mapping[str, list[Node]]) -> bool:

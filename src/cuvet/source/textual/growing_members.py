@@ -8,6 +8,7 @@ from cuvet.findings import Finding
 from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
 from cuvet.source.languages.cpp import Definition
 from cuvet.source.syntax.parsing import Source, enclosing
+from cuvet.source.textual.reached import CALLED, called_here
 from cuvet.source.textual.written import Body, functions
 
 _REGISTERS = re.compile(
@@ -19,8 +20,6 @@ _GROWS = re.compile(
     rb"(?<![\w.>])(?:this\s?->\s?)?([A-Za-z_]\w{0,60})\s?\.\s?"
     rb"(?:resize|push_back|emplace_back|insert|assign|reserve|shrink_to_fit)\s?\("
 )
-_CALLED = re.compile(rb"(?<![\w.>:~])(?:this\s?->\s?)?([A-Za-z_]\w{0,60})\s{0,9}\(")
-_NO_CALLS = frozenset({b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"throw", b"decltype"})
 _FLAG = re.compile(rb"\b\w*(?:regist|pin|lock)\w*\b", re.I)
 _MOST_FUNCTIONS = 400
 """Of a class; one with more is left alone."""
@@ -90,11 +89,9 @@ def _named(found: list[Body]) -> _Named:
         if _UNREGISTERS.search(body.code):
             unregisters.add(name)
     for body in found:
-        if unregisters.intersection(_CALLED.findall(body.code)):
+        if unregisters.intersection(called_here(body.code)):
             unregisters.add(body.name.encode())
-    constructs = {
-        name for body in found if body.name == "__init__" for name in (b"__init__", *_CALLED.findall(body.code))
-    }
+    constructs = {name for body in found if body.name == "__init__" for name in (b"__init__", *called_here(body.code))}
     return _Named(registers, unregisters, constructs)
 
 
@@ -104,14 +101,14 @@ def _registered_again(member: bytes, start: int, body: Body, named: _Named) -> i
         if member in (match[1], match[2]):
             return match.start()
     helpers = named.registers.get(member, set()) - {body.name.encode()}
-    return next((match.start(1) for match in _CALLED.finditer(body.code, start) if match[1] in helpers), -1)
+    return next((match.start(1) for match in CALLED.finditer(body.code, start) if match[1] in helpers), -1)
 
 
 def _may_unregister(before: bytes, named: _Named, defined: set[bytes]) -> bool:
     """Whether something before the growth unregisters, or is called that is not there."""
     if _UNREGISTERS.search(before) or _FLAG.search(before):
         return True
-    called = set(_CALLED.findall(before)) - _NO_CALLS
+    called = called_here(before)
     return bool(called & named.unregisters or called - defined)
 
 
@@ -123,7 +120,7 @@ def _may_be_registered(member: bytes, between: bytes, before: bytes, own: bytes,
         return False
     if helpers & named.constructs:
         return True
-    if _UNREGISTERS.search(between) or named.unregisters.intersection(_CALLED.findall(between)):
+    if _UNREGISTERS.search(between) or named.unregisters.intersection(called_here(between)):
         return True
     few = (
         rb"\bif\s?\([^;{}]{0,200}(?:[^0-9\s]\s?[<>]=?\s?%s\s?\.\s?(?:size|capacity)\b|"

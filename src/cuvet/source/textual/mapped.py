@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from cuvet.findings import Finding
 from cuvet.rules.source.left_mapped import SourceLeftMapped
-from cuvet.source.textual.ways_out import Pair, way_out
+from cuvet.source.textual.ways_out import MAY_END, Pair, way_out
 from cuvet.source.textual.written import Body
 
 _MAPPED = Pair(
     begins=frozenset({"cudaGraphicsMapResources", "cuGraphicsMapResources"}),
     ends=frozenset({"cudaGraphicsUnmapResources", "cuGraphicsUnmapResources"}),
-    may_end=re.compile(rb"(?i:guard|scope|defer|restore|unique_ptr|cleanup|finally|unmap)"),
+    may_end=re.compile(MAY_END + rb"|(?i:unmap)"),
     argument=1,
 )
 

@@ -12,7 +12,7 @@ from cuvet.rules.library_handles import works
 from cuvet.rules.rule import Rule
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.syntax.lexing import block_end
-from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
+from cuvet.source.syntax.parsing import Node, enclosing, field_text, is_within, text_of
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.turns import LOOPS, is_for_one, loop_variable, names
 from cuvet.source.textual.written import Body, Written
@@ -85,20 +85,16 @@ def _current(switches: list[Written], work: Written, loop: Node) -> Written | No
     around = block is not None and block.start_byte <= work.start < block.end_byte
     branch = enclosing(before[-1].node, "if_statement", "compound_statement") if before else None
     is_sure = branch is not None and (
-        branch.type == "compound_statement" or _stands_in(before[-1].node, branch.child_by_field_name("condition"))
+        branch.type == "compound_statement" or is_within(before[-1].node, branch.child_by_field_name("condition"))
     )
     return before[-1] if around and is_sure else None
-
-
-def _stands_in(node: Node, other: Node | None) -> bool:
-    return other is not None and other.start_byte <= node.start_byte < other.end_byte
 
 
 def _is_one(place: Node, handle: str, loop: Node, work: Written, body: Body) -> bool:
     """Whether the expression is the same object in all turns, as the file shows it."""
     text = text_of(place)
     declared = only_declaration(text, body) if text.isidentifier() else None
-    if declared is not None and _stands_in(declared.node, loop):
+    if declared is not None and is_within(declared.node, loop):
         value = declared.node.parent.child_by_field_name("value") if declared.node.parent is not None else None
         is_set = len(re.findall(rb"\b%s\s*=(?!=)" % text.encode(), body.code)) > 1
         return (
@@ -112,7 +108,7 @@ def _is_one(place: Node, handle: str, loop: Node, work: Written, body: Body) -> 
         return False
     root = re.split(r"\W+", text.removeprefix("this").lstrip("-> "))[0]
     owner = only_declaration(root, body)
-    if (owner is None and body.declarations(root)) or (owner is not None and _stands_in(owner.node, loop)):
+    if (owner is None and body.declarations(root)) or (owner is not None and is_within(owner.node, loop)):
         return False
     return _is_declared(re.split(r"\W+", text)[-1].encode(), handle, body) and not _may_change(text, loop, work, body)
 

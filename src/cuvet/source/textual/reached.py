@@ -1,13 +1,22 @@
 """What the functions of a file of C++ reach by calling one another, as far as their names are sure to tell."""
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
+from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import LAMBDA, Definition, name_of, runs_on_device
+from cuvet.source.quiet import CHECKED
 from cuvet.source.syntax.parsing import Node, Source, enclosing, text_of
+from cuvet.source.textual.bounds import MOST
 from cuvet.source.textual.written import Body, Written, body_of
 
+CALLED = re.compile(rb"(?<![\w.>:~])(?:this\s{0,9}->\s{0,9})?([A-Za-z_]\w{0,100})\s{0,9}\(")
+"""What is called of this object, or of none."""
+_NO_CALLS = frozenset(
+    b"if for while switch return sizeof catch throw decltype static_cast reinterpret_cast dim3".split()
+)
 MOST_CALLS = 3
 """How many functions deep a call is followed."""
 _MOST_FUNCTIONS = 64
@@ -82,6 +91,20 @@ class Functions:
             if definition.node.type != LAMBDA:
                 found.setdefault(name_of(definition)[1], []).append(definition)
         return found
+
+
+def called_here(code: bytes) -> set[bytes]:
+    """The names in the code, without those of the language."""
+    return set(CALLED.findall(code)) - _NO_CALLS
+
+
+def all_are_known(code: bytes, known: Set[bytes]) -> bool:
+    """Whether all that is called there is CUDA's, a check of such a call, or one of the ``known`` functions."""
+    called = called_here(code)
+    if len(called) > MOST:
+        return False
+    checks = {match[1] for match in CHECKED.finditer(code)}
+    return all(meaning(name.decode()) is not None for name in called - checks - known)
 
 
 def calls_in(node: Node, start: int = 0, end: int | None = None) -> Iterator[Node]:

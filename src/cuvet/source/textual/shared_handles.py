@@ -15,7 +15,7 @@ from cuvet.rules.rule import Rule
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Definition
 from cuvet.source.languages.cpp_text import function_declarator, parameters
-from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, part, text_of
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, is_within, part, text_of
 from cuvet.source.textual.bounds import first
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.one_for_all import returned_member
@@ -93,12 +93,12 @@ def _gives_itself(started: Node) -> bool:
 def _in_lambda(thread: Node, loop: Node, body: Body, by_name: dict[str, list[Body]], step: Step) -> Iterator[Finding]:
     for call in first(body.library_calls):
         rule, handle, stream = _changing(call)
-        if rule is not None and _is_in(call.node, thread) and _is_outer(handle, thread, loop, body):
+        if rule is not None and is_within(call.node, thread) and _is_outer(handle, thread, loop, body):
             own = only_declaration(_root(stream), body)
             if (
                 stream == ""
                 or names(stream, loop_variable(loop) or "-")
-                or (own is not None and _is_in(own.node, thread))
+                or (own is not None and is_within(own.node, thread))
             ):
                 yield _finding(rule, call, handle, body, step)
     start = body.body.start_byte
@@ -184,7 +184,3 @@ def _of_thread_names(source: Source) -> frozenset[str]:
         return frozenset()
     found = re.findall(rb"\bthread_local\b([^;{}()=]{0,200})", code)
     return frozenset(word.decode() for each in found for word in re.findall(rb"[A-Za-z_]\w*", each))
-
-
-def _is_in(node: Node, other: Node) -> bool:
-    return other.start_byte <= node.start_byte < other.end_byte

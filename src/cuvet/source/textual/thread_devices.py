@@ -8,8 +8,9 @@ from cuvet.findings import Finding
 from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Definition
+from cuvet.source.quiet import CHECKED
 from cuvet.source.syntax.parsing import Source, text_of
-from cuvet.source.textual.bounds import MOST
+from cuvet.source.textual.reached import all_are_known
 from cuvet.source.textual.written import Body, Written, functions
 
 _STARTS = re.compile(
@@ -23,12 +24,8 @@ _LAMBDA = re.compile(
 _ONE_CALL = re.compile(rb"\s*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*\([^()]*\)\s*")
 _SELECTS = re.compile(rb"Device|[Cc]ontext|Ctx|[Gg]uard|device\s*\(|gpu\s*\(|\bselect|\bbind")
 """What may make a device current, also by its name."""
-_CALLED = re.compile(rb"(?<![\w.:])(?<!->)([A-Za-z_]\w*)\s*\(")
 _MOST_STARTED = 32
 """Threads of a file that are looked at."""
-_NO_CALLS = frozenset(
-    {b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"catch", b"static_cast", b"reinterpret_cast"}
-)
 
 
 def not_made_current(found: Sequence[Body], definitions: list[Definition], source: Source) -> Iterator[Finding]:
@@ -91,15 +88,6 @@ def _first_work(thread: Body, found: Sequence[Body]) -> Written | None:
 
 
 def _is_seen(before: bytes, thread: Body, found: Sequence[Body]) -> bool:
-    """Whether all that is called there is of the file or a check of a call, and none of it may make a device current."""
-    called = set(_CALLED.findall(before)) - _NO_CALLS
-    if len(called) > MOST:
-        return False
-    checks = {name for name in called if re.search(rb"\b%s\s*\(\s*(?:\w+\s*\(\s*)?cu" % re.escape(name), thread.code)}
-    known = {each.name.encode(): each for each in found}
-    return all(
-        name in checks
-        or meaning(name.decode()) is not None
-        or (name in known and not _SELECTS.search(known[name].code))
-        for name in called
-    )
+    """Whether all that is called there is CUDA's, a check of such a call, or one of the file that makes no device current."""
+    checks = {match[1] for match in CHECKED.finditer(thread.code)}
+    return all_are_known(before, checks | {each.name.encode() for each in found if not _SELECTS.search(each.code)})

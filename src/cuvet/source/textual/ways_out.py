@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from cuvet.source.quiet import called_in, definitions
-from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
+from cuvet.source.syntax.parsing import Node, enclosing, field_text, is_within, text_of
 from cuvet.source.textual.following import in_a_branch, statement_of
 from cuvet.source.textual.written import Body, Written
 
 NESTED = frozenset({"lambda_expression", "function_definition"})
+MAY_END = rb"(?i:guard|scope|sav(?:er|ing)|defer|restore|unique_ptr|cleanup|finally)"
+"""What sounds as if it ended something at the end of a block."""
 _MOST_BEGINS = 8
 """Of a function."""
 _KEPT = re.compile(rb"\b(\w+)\s{0,80}=\s{0,80}(?:\(\w+\)\s{0,80})?\Z")
@@ -47,7 +49,7 @@ def way_out(body: Body, pair: Pair) -> WayOut | None:
         if end is None or in_a_branch(begin.node, statement_of(begin.node)):
             continue
         for left in _ways_out(body, begin.end, end.start):
-            ended = any(begin.end < each.start < left.start_byte and _is_around(_block(each), left) for each in ends)
+            ended = any(begin.end < each.start < left.start_byte and is_within(left, _block(each)) for each in ends)
             if not ended and not _is_of_failure(begin, left, body) and not may_end(pair, begin, left.end_byte, body):
                 return WayOut(begin, end, left, left.type == "call_expression")
     return None
@@ -99,10 +101,6 @@ def _leaves(node: Node, macros: frozenset[str]) -> bool:
     return node.type in _WAYS_OUT and (node.type != "throw_statement" or enclosing(node, "try_statement") is None)
 
 
-def _is_around(block: Node | None, node: Node) -> bool:
-    return block is not None and block.start_byte <= node.start_byte < block.end_byte
-
-
 def _is_of_failure(begin: Written, left: Node, body: Body) -> bool:
     """Whether the function returns there because the begin failed, as far as one can tell: in its statement, or in the next one, which may
     be a macro with a block. A statement that asks for the status itself leaves the next one nothing to ask."""
@@ -113,10 +111,10 @@ def _is_of_failure(begin: Written, left: Node, body: Body) -> bool:
         return True
     around = enclosing(begin.node.parent, "call_expression", own.type)
     if own.type == "if_statement" or (around is not None and _leaves(around, body.source.returning_macros)):
-        return _is_around(own, left)
+        return is_within(left, own)
     after = own.next_named_sibling
     while after is not None and after.type == "comment":
         after = after.next_named_sibling
     block = after.next_named_sibling if after is not None else None
     near = (own, after, block if block is not None and block.type == "compound_statement" else None)
-    return any(_is_around(each, left) for each in near)
+    return any(is_within(left, each) for each in near)
