@@ -21,9 +21,6 @@ _CALLBACKS = (b"LaunchHostFunc", b"StreamAddCallback")
 _GRAPHS = (b"GraphAddMemcpyNode1D", b"BeginCapture")
 _CAST = r"(?:\((?:const\s+)?[\w:]+(?:\s+const)?\s*\*+\s*\)\s*|\w+_cast<[\w:\s*]{1,80}>\s*\(\s*)?"
 _OWN = re.compile(_CAST + r"(?:&\s*(?P<address>\w+)(?:\[0\])?|(?P<array>\w+)|(?P<content>\w+)\.(?:data|get)\(\))\s*\)?")
-_NUMBER = re.compile(
-    r"(?:const\s+)?(?:(?:unsigned|signed|long|short)\s*)*(?:float|double|int|char|bool|long|short|unsigned|size_t|\w+_t|(?:float|int|uint|double)[234])"
-)
 _OF_STD = re.compile(r"(?:const\s+)?std::(?:vector|array|string|pair|tuple|function|unique_ptr|atomic\w*)\b.*", re.S)
 _HANDED_ON = (
     r"\b(?:move|swap|exchange|forward)\s*(?:<[^;()<>]{0,80}>)?\s*\([^;()]{0,80}\bNAME\b|"
