@@ -66,7 +66,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     source, tree = parsed(path, text)
     defined = language.definitions(tree.root_node, text)
     lowered = read(defined, source, language, linked)
-    findings, held, walked = _along_paths(lowered, source)
+    findings, held, given, walked = _along_paths(lowered, source)
     if source.is_cpp:
         told = {(each.rule, each.site.call) for each in findings}
         textual = textual_findings(tree.root_node, defined, source, options)
@@ -98,6 +98,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             declares=tuple(sorted(names.declared(source))) if source.is_cpp else (),
             near=near_names.near_names(tree.root_node, source, options) if source.is_cpp else NearNames(),
             held=held,
+            given=given,
         ),
         stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions)} | walked,
     )
@@ -110,11 +111,15 @@ def _of_libraries(root: Node, source: Source) -> Iterator[Finding]:
             yield from findings(root, source)
 
 
-def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[str, str], dict[str, int]]:
-    """Findings, what ``Outline.held`` is of them, and how many ``paths`` of how many ``steps`` were taken."""
+def _along_paths(
+    lowered: Lowered, source: Source
+) -> tuple[list[Finding], dict[str, str], dict[str, tuple[str, ...]], dict[str, int]]:
+    """Findings, what ``Outline.held`` and ``Outline.given`` are of them, and how many ``paths`` of how many ``steps`` were taken."""
     findings: list[Finding] = []
     held: dict[str, str] = {}
+    given: dict[str, tuple[str, ...]] = {}
     walked = {"paths": 0, "steps": 0}
+    fixtures = local_objects.resetting_fixtures(lowered.functions)
     for function in lowered.functions:
         if function.broken:
             continue
@@ -125,10 +130,11 @@ def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[
         walked["paths"] += len(explored)
         walked["steps"] += sum(path.steps for path in explored)
         reporter = Reporter(function, source)
-        found = findings_of(explored, reporter)
+        found = local_objects.outlasting(findings_of(explored, reporter), function, fixtures, source)
         held.update(local_objects.held(found, function, reporter.name))
+        given.update(local_objects.given(found, function, reporter.name))
         findings += [*found, *resets(function, reporter)]
-    return findings, held, walked
+    return findings, held, given, walked
 
 
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
@@ -142,9 +148,9 @@ def of_files(files: Sequence[FileResult]) -> Iterator[Finding]:
     """See ``cuvet.source.findings_of_files``."""
     outlines = [file.outline for file in files if file.outline is not None]
     own = {name for outline in outlines for name in outline.declares}
-    ending = local_objects.ending_classes(outlines)
+    ending, taking = local_objects.ending_classes(outlines), local_objects.taking_methods(outlines)
     for file in files:
         for finding in file.findings:
             of_own = finding.name in names.OF_CUDAS_OWN and finding.api in own
-            if not of_own and not local_objects.may_be_ended(finding, file.outline, ending):
+            if not of_own and not local_objects.may_be_ended(finding, file.outline, ending, taking):
                 yield finding

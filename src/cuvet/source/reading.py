@@ -1,16 +1,18 @@
 """A file's functions in the tree of ``cuvet.source.program``, each read with what the functions that it calls do in mind."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuvet.source import callees
-from cuvet.source.calls import symbols
+from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages import Language
 from cuvet.source.languages.cpp import Definition, Found, name_of
 from cuvet.source.languages.interest import WORD
 from cuvet.source.methods import plain
-from cuvet.source.program import Function
+from cuvet.source.paths.handles import root
+from cuvet.source.program import Function, lvalue_of
 from cuvet.source.result import NotChecked, Summaries
 from cuvet.source.storing import storing
 from cuvet.source.summaries import merged, names_that_matter, summarise
@@ -117,22 +119,37 @@ def _members_in_reach(
     defined: Found, first: Sequence[Function | None], language: Language, text: bytes
 ) -> list[frozenset[bytes]]:
     """For each function: members of its class that may hold an object of CUDA, as far as their type tells; of a class that the file does
-    not define, what the function gives to another that is named as if it created it. None for functions of a class of which no function
-    was among the ``first``."""
+    not define, what the function gives to another that is named as if it created it, and what the ``first`` end of it. None for
+    functions of a class of which no function was among the ``first``."""
     owners = {function.owner for function in first if function is not None and function.owner}
     members = {
         each.name: frozenset(member.encode() for member, kind in each.members.items() if language.HANDLE.search(kind))
         for each in (defined.classes if owners else ())
     }
+    ended: dict[str, set[bytes]] = defaultdict(set)
+    for function in filter(None, first):
+        if function.owner not in members:
+            ended[function.owner].update(_ended(function))
     nothing: frozenset[bytes] = frozenset()
     return [
         nothing
         if owner not in owners
         else members[owner]
         if owner in members
-        else frozenset(_CREATED.findall(text, definition.node.start_byte, definition.node.end_byte))
+        else frozenset(_CREATED.findall(text, definition.node.start_byte, definition.node.end_byte)) | ended[owner]
         for definition, (owner, _) in zip(defined.functions, map(name_of, defined.functions), strict=True)
     ]
+
+
+def _ended(function: Function) -> Iterator[bytes]:
+    """Members that a call of CUDA in the function ends."""
+    own = {*function.locals, *(each.name for each in function.parameters)}
+    for call in function.calls:
+        known = meaning(call.name)
+        for at, _ in known.ended if known is not None and not call.launch else ():
+            name = root(lvalue_of(call.argument(at)).removeprefix("this->"))
+            if name.isidentifier() and name not in own:
+                yield name.encode()
 
 
 def _parted(

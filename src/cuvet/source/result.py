@@ -240,6 +240,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     near: NearNames = NearNames()
     held: dict[str, str] = {}
     """Local objects whose members are lost with them, unless the class ends these: the function and the variable, and its class."""
+    given: dict[str, tuple[str, ...]] = {}
+    """What is lost, unless a method that it was given to keeps it: the function and the variable, and these methods."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

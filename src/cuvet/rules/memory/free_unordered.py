@@ -116,6 +116,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void own(int n) {
         float *values;
         CHECK(cudaMallocAsync(&values, n, copies_));
@@ -178,6 +179,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void step(float *values, int n) {
         CHECK(cudaEventRecord(ready_, copies_));
         CHECK(cudaStreamWaitEvent(kernels_, ready_, 0));

@@ -521,6 +521,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void next(float *to, const float *from, int n) {
         CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
         CHECK(cudaEventRecord(ready_, copies_));
@@ -539,6 +540,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void next(float *now, float *later, const float *from, int n) {
         CHECK(cudaEventRecord(ready_, copies_));
         CHECK(cudaMemcpyAsync(later, from, n, cudaMemcpyHostToDevice, copies_));
@@ -557,6 +559,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void twice(float *to, const float *from, int n) {
         CHECK(cudaEventRecord(ready_, copies_));
         CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));
@@ -896,6 +899,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK(cudaStreamCreateWithFlags(&kernels_, cudaStreamNonBlocking));
     }
+    ~Line();
     void next(float *to, const float *from, int n) {
         CHECK(cudaEventRecord(ready_, copies_));
         CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, copies_));

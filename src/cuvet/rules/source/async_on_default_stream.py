@@ -110,6 +110,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
         CHECK_BLAS(cublasCreate(&blas_));
     }
+    ~Product();
     void own(int n, const float *x, float *y, const float *one) {
         CHECK_BLAS(cublasSaxpy(blas_, n, one, x, 1, y, 1));
         scale<<<n, 32, 0, stream_>>>(y, n);
@@ -141,6 +142,7 @@ public:
         CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         CHECK_BLAS(cublasCreate(&blas_));
     }
+    ~Product();
     cublasHandle_t blas() { return blas_; }
     void other(cublasHandle_t blas, int n, const float *x, float *y, const float *one) {
         CHECK_BLAS(cublasSaxpy(blas, n, one, x, 1, y, 1));
@@ -193,6 +195,7 @@ public:
         CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, 0));
         CHECK_BLAS(cublasCreate(&blas_));
     }
+    ~Product();
     void add(int n, const float *host, float *x, float *y, const float *one) {
         CHECK(cudaMemcpyAsync(x, host, n * sizeof(float), cudaMemcpyHostToDevice, stream_));
         CHECK_BLAS(cublasSaxpy(blas_, n, one, x, 1, y, 1));  // note: [source-async-on-default-stream]

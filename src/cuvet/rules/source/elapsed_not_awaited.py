@@ -115,6 +115,18 @@ class Mark:
 
     def until(self, other):
         return check(cudart.cudaEventElapsedTime(self.event, other.event))
+
+## a macro that checks is given a copy that returns when it is done [cuda]
+#define CHECK(call) do { cudaError_t status = (call); if (status != cudaSuccess) exit(1); } while (0)
+float timed(float *host, float *values, int n) {
+    cudaEventRecord(start);
+    scale<<<n / 256, 256>>>(values, n);
+    cudaEventRecord(stop);
+    CHECK(cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost));
+    float elapsed;
+    cudaEventElapsedTime(&elapsed, start, stop);
+    return elapsed;
+}
 """
     INVALID = """
 ## not awaited [cuda]

@@ -220,6 +220,36 @@ int run(struct result *out, int count) {
     free(it);
     return 0;
 }
+
+## in a test whose fixture resets the device [cuda]
+class Sum : public testing::TestWithParam<int> {
+protected:
+    void TearDown() override { cudaDeviceReset(); }
+};
+TEST_P(Sum, OfAll) {
+    float *values;
+    cudaMalloc(&values, 1024);
+    sum<<<1, 32>>>(values);
+}
+
+## a local object owns the context in which it is made [cuda]
+void run(const float *host, int n) {
+    cu::Context context(CU_CTX_SCHED_BLOCKING_SYNC, device);
+    float *values;
+    cudaMalloc(&values, n);
+    cudaMemcpy(values, host, n, cudaMemcpyHostToDevice);
+}
+
+## its parts are kept, the first of which begins where it does [cuda]
+void fill(size_t count) {
+    float *all;
+    size_t pitch;
+    cudaMallocPitch(&all, &pitch, 1024, count);
+    for (size_t i = 0; i < count; ++i) {
+        float *part = (float *)(((char *)all) + i * pitch);
+        cache.emplace(i, part);
+    }
+}
 """
     INVALID = """
 ## an address in it is used [cuda]

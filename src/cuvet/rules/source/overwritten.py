@@ -75,6 +75,25 @@ void twice(const std::vector<int> &sizes, int n) {
     second<<<1, 1>>>(values);
     cudaFree(values);
 }
+
+## given to a method that sets a member which the class frees, then forgotten [cuda]
+class Matrix {
+public:
+    ~Matrix() { clear(); }
+    void build(float *values) {
+        clear();
+        values_ = values;
+    }
+    void clear() { if (values_) cudaFree(values_); }
+private:
+    float *values_ = nullptr;
+};
+void fill(Matrix &matrix, int n) {
+    float *values = nullptr;
+    cudaMalloc(&values, n);
+    matrix.build(values);
+    values = nullptr;
+}
 """
     INVALID = """
 ## made again [cuda]
@@ -85,6 +104,21 @@ void grow(int n) {
     cudaMalloc(&values, 2 * n);
     second<<<1, 1>>>(values);
     cudaFree(values);
+}
+
+## given to a method that only reads it, then forgotten [cuda]
+class Matrix {
+public:
+    ~Matrix() { cudaFree(values_); }
+    void copy(const float *values) { CHECK(cudaMemcpy(values_, values, 1024, cudaMemcpyDeviceToDevice)); }
+private:
+    float *values_ = nullptr;
+};
+void fill(Matrix &matrix, int n) {
+    float *values = nullptr;
+    CHECK(cudaMalloc(&values, n));  // warning: [source-overwritten]
+    matrix.copy(values);
+    values = nullptr;
 }
 
 ## in a loop [cuda]

@@ -69,6 +69,14 @@ void shutdown() {
     copies.reset();
     auto last = std::move(kernels);
 }
+
+## a table of pointers to objects, whose class has arguments [cuda]
+template <class T, int size> class Buffer {
+    T *data_;
+public:
+    ~Buffer() { cudaFree(data_); }
+};
+std::unordered_map<Buffer<int, 4> *, int *> buffers;
 """
     INVALID = """
 ## global [cuda]

@@ -16,8 +16,11 @@ _COPY = re.compile(
     rb"((?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[&*]?[A-Za-z_][\w.\->\[\]]{0,200}\)?)\s{0,80}[;,)]"
 )
 """One variable is set to another."""
-_INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\(?&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};")
-"""A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``."""
+_INTO = re.compile(
+    rb"\b([A-Za-z_]\w*)\s*=\s*(?:\(\s*(?:const\s+)?[\w:]{1,80}[\s*]{0,8}\*\s*\)\s*|\w{1,80}_cast\s*<[^<>;]{0,80}>\s*|[(&]\s*){0,8}"
+    rb"([A-Za-z_]\w*)\s*\)?\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};"
+)
+"""A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``, ``(T *)((char *)all + i)``."""
 _EACH = re.compile(rb"\bfor\s*\([^;:()]{1,200}?(\w+|\[[\w\s,]{1,100}\])\s*:(?!:)([^;{}]{1,200}?)\)")
 """A variable is each element of something in turn."""
 _TARGET = re.compile(

@@ -104,7 +104,7 @@ def destroyed_with(kind: str) -> Iterator[str]:
     around: list[str] = []
     words = _WORDS.findall(kind)
     for at, word in enumerate(words):
-        following = words[at + 1] if at + 1 < len(words) else ""
+        following = _following(words, at + 1)
         if word == "<":
             around.append(words[at - 1] if at else "")
         elif word == ">" and around:
@@ -113,6 +113,19 @@ def destroyed_with(kind: str) -> Iterator[str]:
             continue
         elif _HOLDS.issuperset(around):
             yield word
+
+
+def _following(words: list[str], at: int) -> str:
+    """The word after a name, behind its arguments."""
+    depth = 0
+    for word in words[at:]:
+        if word in "<>":
+            depth += 1 if word == "<" else -1
+        elif not depth:
+            return word
+        if depth < 0:
+            break
+    return ""
 
 
 class Destructors:

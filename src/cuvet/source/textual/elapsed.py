@@ -13,9 +13,10 @@ from cuvet.source.textual.written import Body, Written, block_of
 ASKS = frozenset({"cudaEventElapsedTime", "cuEventElapsedTime", "cuEventElapsedTime_v2"})
 RECORDS = frozenset({"cudaEventRecord", "cuEventRecord", "cudaEventRecordWithFlags", "cuEventRecordWithFlags"})
 _WAITS_FOR_ONE = frozenset({"cudaEventSynchronize", "cuEventSynchronize"})
-_CALLED = re.compile(rb"(>{1,3}|[A-Za-z_]\w*)\s*\(\s*(\w*)")
+_CALLED = re.compile(rb"(>{1,3}|[A-Za-z_]\w*)\s*\((?=\s*(\w*))")
+"""What is called, and the first word of what it is given, which may be called too."""
 _WAITS_FOR_NOTHING = re.compile(
-    rb">>>|if|sizeof|\w+_cast|dim3|(?:f|s|sn)?printf|cudaGetLastError|cudaPeekAtLastError|cudaGetErrorString|cudaStreamWaitEvent|"
+    rb">>>|if|sizeof|\w+_cast|dim3|(?:f|s|sn)?printf|cudaGetLastError|cudaPeekAtLastError|cudaGetErrorString|cudaStreamWaitEvent|cudaMemset\w*Async|"
     rb"cu(?:da)?Event(?:Record|RecordWithFlags|Synchronize|ElapsedTime|ElapsedTime_v2|Create|CreateWithFlags)"
 )
 _CHECKS = re.compile(rb"\w*(?i:check|err|assert|safe|try|call)\w*|CU\w*[A-Z]")
