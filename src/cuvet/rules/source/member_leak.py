@@ -3,13 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberLeak(SourceRule):
     """
-    checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members. Or
-      a function creates several objects, a function that sounds like an end ends one, and nothing ends another that is in a variable of
-      the file.
+    checks: A class creates a member (a stream, an event, memory) and never ends it, although it has a destructor or ends other members, or
+      creates it in a constructor. Or a function creates several objects, a function that sounds like an end ends one, and nothing ends
+      another that is in a variable of the file.
     why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
     limits: All functions of the class that could end the member must be visible. It is a note if another function that is not visible
-      sounds like an end, but the destructor is visible, or if only derived classes create the member and none of them ends it. Silent if
+      sounds like an end, but the destructor is visible, or if the class has no destructor, and a constructor creates the member. Silent if
       the member is passed to an unseen function whose name says that it ends things, and if an object of the class lasts as long as the
       program. Modules end with their context, and contexts with the process, so they count only where others are ended.
     """
@@ -54,6 +54,23 @@ sealed class Worker : IDisposable {
         Check(cuMemFree_v2(buffer));
     }
 }
+
+## no destructor, and an object that lasts as long as the program [cuda]
+struct Timer {
+    cudaEvent_t start;
+    Timer() { CHECK(cudaEventCreate(&start)); }
+};
+static Timer timer;
+
+## no destructor, and another function ends the member [cuda]
+struct Plan {
+    cufftHandle handle;
+    explicit Plan(int n) { CHECK(cufftPlan1d(&handle, n, CUFFT_C2C, 1)); }
+};
+void destroy(Plan *plan) {
+    CHECK(cufftDestroy(plan->handle));
+    delete plan;
+}
 """
     INVALID = """
 ## destructor [cuda]
@@ -68,6 +85,15 @@ class Worker {
   private:
     cudaStream_t stream_;
     float *buffer_;
+};
+
+## no destructor [cuda]
+class Timer : public Measure {
+  public:
+    Timer() { CHECK(cudaEventCreate(&start_)); }  // note: [source-member-leak]
+    void begin() { CHECK(cudaEventRecord(start_)); }
+  private:
+    cudaEvent_t start_;
 };
 
 ## struct [cuda]

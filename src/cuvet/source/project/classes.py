@@ -177,9 +177,8 @@ def _how_complete(whole: Whole, member: str, lasting: set[str]) -> Severity | No
     if not unseen and _ends_what_it_makes(whole, member):
         return "warning"
     begun = any(effect.method and effect.function == "__init__" for effect in whole.of(member, "makes"))
-    seen = "__del__" in whole.defined or (
-        not unseen and "__del__" not in outline.declared and bool(whole.heirs) and not outline.bases
-    )
+    alone = not outline.bases or outline.frame.language not in ("python", "c#")
+    seen = "__del__" in whole.defined or (not unseen and "__del__" not in outline.declared and alone)
     return "note" if begun and seen else None
 
 
