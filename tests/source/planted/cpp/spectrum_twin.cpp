@@ -45,5 +45,6 @@ void transform(cufftComplex* data, int length, cudaStream_t stream)
     Spectrum spectrum(256);
     spectrum.resize(length);
     spectrum.forward(data, stream);
-    cudaStreamSynchronize(stream);
+    if (cudaStreamSynchronize(stream) != cudaSuccess)
+        throw std::runtime_error("synchronize");
 }
