@@ -216,6 +216,15 @@ void upload(float *values, const float *host, size_t bytes) {
     cudaFree(staging);  // error: [memory-free-wrong-function]
 }
 
+## C++: pinned memory by cudaFree, of which elements are set [cuda]
+class Atoms {
+    float4 *positions_;
+public:
+    void allocate(int n) { CHECK(cudaMallocHost(&positions_, n * sizeof(float4))); }
+    void set(int i, float x) { positions_[i].x = x; }
+    void release() { CHECK(cudaFree(positions_)); }  // error: [memory-free-wrong-function]
+};
+
 ## C++: device memory by cudaFreeHost [cuda]
 void clear(size_t bytes) {
     float *values;

@@ -71,6 +71,26 @@ void destroy(Plan *plan) {
     CHECK(cufftDestroy(plan->handle));
     delete plan;
 }
+
+## a member of a struct within, whose type is not seen, that goes elsewhere with it [cuda]
+void model_create(Model *model, int n) {
+    CHECK(cudaMalloc(&model->device.nodes, n));
+    CHECK(cudaMalloc(&model->device.elements, n));
+    keep_device(&model->device);
+}
+void model_destroy(Model *model) {
+    CHECK(cudaFree(model->device.nodes));
+}
+
+## others are left out, too, which something else may end [cuda]
+void solver_init(Solver *solver) {
+    CHECK_BLAS(cublasCreate(&solver->blas));
+    CHECK_SPARSE(cusparseCreate(&solver->sparse));
+    CHECK_SPARSE(cusparseCreateMatDescr(&solver->matrix));
+}
+void solver_free(Solver *solver) {
+    CHECK_BLAS(cublasDestroy(solver->blas));
+}
 """
     INVALID = """
 ## destructor [cuda]
@@ -107,6 +127,29 @@ void model_allocate(Model *model, int n) {
 }
 void model_free(Model *model) {
     cudaFree(model->weights);
+}
+
+## struct within another, whose type is not seen [cuda]
+void model_create(Model *model, int n) {
+    CHECK(cudaMalloc(&model->device.nodes, n));
+    CHECK(cudaMalloc(&model->device.elements, n));  // warning: [source-member-leak]
+    model->device.count = n;
+}
+void model_destroy(Model *model) {
+    CHECK(cudaFree(model->device.nodes));
+    delete model;
+}
+
+## all others are ended, of whatever kind [cuda]
+void solver_init(Solver *solver) {
+    CHECK_BLAS(cublasCreate(&solver->blas));
+    CHECK_SPARSE(cusparseCreate(&solver->sparse));
+    CHECK_SPARSE(cusparseCreateMatDescr(&solver->matrix));  // warning: [source-member-leak]
+}
+void solver_free(Solver *solver) {
+    CHECK_BLAS(cublasDestroy(solver->blas));
+    CHECK_SPARSE(cusparseDestroy(solver->sparse));
+    free(solver);
 }
 
 ## variable of the file [cuda]

@@ -66,6 +66,28 @@ class Worker {
 };
 """
     INVALID = """
+## its own or its caller's, and always ended [cuda]
+class Octave {
+  public:
+    void allocate(cudaStream_t stream) {
+        if (stream != 0) {
+            stream_ = stream;
+        } else {
+            STREAM_CREATE(&stream_);
+        }
+        CHECK(cudaMalloc(&levels_, 1024));
+    }
+    void release() {
+        CHECK(cudaStreamDestroy(stream_));  // note: [source-member-not-owned]
+        CHECK(cudaFree(levels_));
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+    void *levels_ = nullptr;
+    int width_ = 0;
+    int height_ = 0;
+};
+
 ## ended with its own [cuda]
 class Worker {
   public:

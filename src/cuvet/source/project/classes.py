@@ -67,10 +67,21 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
         for member in whole.effects:
             if member not in assigned:
                 yield from _mismatched(whole, member)
-            untouched = whole.name and (whole.name, member) not in handled and member not in handed | assigned
+            untouched = (
+                whole.name
+                and handled.isdisjoint((whole.name, each) for each in _around(member))
+                and (handed | assigned).isdisjoint((*_around(member), member.rpartition(".")[2]))
+            )
             missed = tuple(left_out(whole, member)) if untouched else ()
             yield from missed or _lost_anew(whole, member)
     yield from variables_left_out(outlines, handled, handed | assigned)
+
+
+def _around(member: str) -> Iterator[str]:
+    """The member, and those that it is within."""
+    while member:
+        yield member
+        member = member.rpartition(".")[0]
 
 
 def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
@@ -90,7 +101,7 @@ def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
 def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], lasting: set[str]) -> Iterator[Finding]:
     made = whole.of(member, "makes")
     ended = whole.of(member, "ends")
-    given = whole.of(member, "gives", "sets")
+    given = _given_away(whole, member)
     if member not in assigned and (mismatched := tuple(_mismatched(whole, member))):
         yield from mismatched
     elif (
@@ -106,6 +117,11 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
         yield from given_like_another(whole, member)
     else:
         yield from _overwritten(whole, member, made, ended, handed)
+
+
+def _given_away(whole: Whole, member: str) -> list[Effect]:
+    """Where it is given to somebody, or set to something else; not where something within it is set."""
+    return [each for each in whole.of(member, "gives", "sets") if each.verb == "gives" or not each.within]
 
 
 def _missed(whole: Whole, made: Effect) -> bool:
@@ -129,7 +145,7 @@ def _ends_all(effect: Effect) -> bool:
 
 
 def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
-    wrong = _wrong_function(whole.of(member, "makes"), whole.of(member, "ends"), whole.of(member, "gives", "sets"))
+    wrong = _wrong_function(whole.of(member, "makes"), whole.of(member, "ends"), _given_away(whole, member))
     if wrong is not None:
         first, last, kind, counterpart = wrong
         rule: type[Rule] = SourceHeapFree if last.kind == "heap" else MemoryFreeWrongFunction

@@ -8,7 +8,7 @@ from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.source.ownership import ends_its_object
-from cuvet.source.project.wholes import Whole, finding_of
+from cuvet.source.project.wholes import Whole, finding_of, full_name
 from cuvet.source.result import ClassOutline, Effect, Outline
 
 _VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
@@ -18,14 +18,15 @@ _MEMORY = frozenset({Kind.HOST_MEMORY.noun, Kind.MEMORY.noun})
 
 
 def touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
-    """(class, member) of what is ended or given away somewhere, other than when making it failed."""
+    """(class, member) of what is ended or given away somewhere, other than when making it failed. Of what is within a variable it is the
+    variable."""
     made: dict[tuple[str, str], list[Effect]] = defaultdict(list)
     effects = [effect for outline in outlines for effect in outline.effects]
     for effect in effects:
         if effect.verb == "makes":
             made[effect.owner, effect.member].append(effect)
     return {
-        (effect.owner, effect.member)
+        (effect.owner, full_name(effect) if effect.owner else effect.member)
         for effect in effects
         if effect.verb in ("gives", "asks", "sets")
         or (effect.verb == "ends" and not _cleans_up(effect, made.get((effect.owner, effect.member), [])))
@@ -33,18 +34,36 @@ def touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
 
 
 def left_out(whole: Whole, member: str) -> Iterator[Finding]:
-    """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out."""
+    """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out; or it ends
+    all others that this function made, of any kind, and two at least."""
     for made in whole.of(member, "makes"):
-        for other in whole.effects:
-            together = other != member and any(
-                each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
-            )
-            ended = [
-                each for each in whole.of(other, "ends") if each.kind == made.kind and ends_its_object(each.function)
-            ]
-            if together and ended:
-                yield _never_ended(whole, made, ended[0])
-                return
+        beside = [
+            other
+            for other in whole.effects
+            if other != member and any(each.function == made.function for each in whole.of(other, "makes"))
+        ]
+        ended = {
+            other: [each for each in whole.of(other, "ends") if ends_its_object(each.function)] for other in beside
+        }
+        alike = [
+            each for other in beside for each in ended[other] if each.kind == made.kind == _kind(whole, other, made)
+        ]
+        within = member.rpartition(".")[0]
+        level = [other for other in beside if other.rpartition(".")[0] == within]
+        if len(level) > 1:
+            alike += [each for each in ended[level[0]] if all(_ends(each.function, ended[other]) for other in level)]
+        if alike:
+            yield _never_ended(whole, made, alike[0])
+            return
+
+
+def _kind(whole: Whole, member: str, made: Effect) -> str:
+    """Of what the function that made the other member makes in this one."""
+    return next((each.kind for each in whole.of(member, "makes") if each.function == made.function), "")
+
+
+def _ends(function: str, ended: list[Effect]) -> bool:
+    return any(each.function == function for each in ended)
 
 
 def given_like_another(whole: Whole, member: str) -> Iterator[Finding]:

@@ -128,7 +128,7 @@ def not_owned(whole: Whole) -> Iterator[Finding]:
         if not given or not ended or "*" in kind or not HANDLE.search(kind):
             continue
         setting, ending = {effect.function for effect in given}, {effect.function for effect in ended}
-        elsewhere = whole.of(member, "makes", "gives") or {each.function for each in whole.of(member, "sets")} - setting
+        elsewhere = {each.function for each in whole.of(member, "sets", "makes")} - setting or whole.of(member, "gives")
         if elsewhere or setting & ending or any(adopts(name) for name in setting):
             continue
         message = f"{ended[0].frame.function} ends {member}, which {given[0].frame.function} got from its caller"

@@ -187,10 +187,18 @@ def without_definition(outlines: Sequence[Outline]) -> Iterator[Whole]:
         for effect in outline.effects:
             if having.of(effect) not in known:
                 empty = ClassOutline(name=effect.owner, members={}, copies=True, bases=True, frame=effect.frame)
-                found.setdefault(effect.owner, Whole(empty)).effects[effect.member].append(effect)
+                inner = (
+                    effect if not effect.owner else msgspec.structs.replace(effect, member=full_name(effect), within=())
+                )
+                found.setdefault(effect.owner, Whole(empty)).effects[inner.member].append(inner)
         for whole in found.values():
             _learn_makers(whole)
             yield whole
+
+
+def full_name(effect: Effect) -> str:
+    """Of the member, and of what is named within it."""
+    return ".".join((effect.member, *effect.within))
 
 
 def ending_step(effect: Effect) -> tuple[Frame, str]:
