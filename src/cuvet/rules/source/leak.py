@@ -250,6 +250,43 @@ void fill(size_t count) {
         cache.emplace(i, part);
     }
 }
+
+## two buffers change places, and both are freed [cuda]
+void iterate(int n, int turns) {
+    float *from, *to;
+    CHECK(cudaMalloc(&from, n * sizeof(float)));
+    CHECK(cudaMalloc(&to, n * sizeof(float)));
+    for (int i = 0; i < turns; ++i) {
+        CHECK(cudaMemsetAsync(to, 0, n * sizeof(float)));
+        std::swap(from, to);
+    }
+    CHECK(cudaFree(from));
+    CHECK(cudaFree(to));
+}
+
+## a buffer changes places with one of the caller's, perhaps as often as it must [cuda]
+void iterate(float *values, int n, int turns) {
+    float *from = values, *to;
+    CHECK(cudaMalloc(&to, n * sizeof(float)));
+    for (int i = 0; i < 2 * turns; ++i) {
+        CHECK(cudaMemsetAsync(to, 0, n * sizeof(float)));
+        std::swap(from, to);
+    }
+    CHECK(cudaFree(to));
+}
+
+## a flag says whether it is known elsewhere [cuda]
+void share(float *host, int n, bool shared) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    bool mine = true;
+    if (shared) {
+        store_in_list(values);
+        mine = false;
+    }
+    CHECK(cudaMemset(values, 0, n * sizeof(float)));
+    if (mine) CHECK(cudaFree(values));
+}
 """
     INVALID = """
 ## an address in it is used [cuda]
@@ -259,6 +296,24 @@ void add(int n) {
     float *second = values + n;
     add<<<1, n>>>(values, second);
     CHECK(cudaGetLastError());
+}
+
+## two buffers that change places [cuda]
+float sum(const float *values, int n) {
+    float *from, *to;
+    CHECK(cudaMalloc(&from, n * sizeof(float)));  // warning: [source-leak]
+    CHECK(cudaMalloc(&to, n * sizeof(float)));  // warning: [source-leak]
+    CHECK(cudaMemcpy(from, values, n * sizeof(float), cudaMemcpyDeviceToDevice));
+    int rest = n;
+    while (true) {
+        CHECK(cudaMemsetAsync(to, 0, n * sizeof(float)));
+        rest = (rest + 127) / 128;
+        if (rest <= 1) break;
+        std::swap(from, to);
+    }
+    float result;
+    CHECK(cudaMemcpy(&result, to, sizeof(float), cudaMemcpyDeviceToHost));
+    return result;
 }
 
 ## memory [cuda]

@@ -21,6 +21,7 @@ _INTO = re.compile(
     rb"([A-Za-z_]\w*)\s*\)?\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};"
 )
 """A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``, ``(T *)((char *)all + i)``."""
+_SWAP = re.compile(rb"\bswap\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _EACH = re.compile(rb"\bfor\s*\([^;:()]{1,200}?(\w+|\[[\w\s,]{1,100}\])\s*:(?!:)([^;{}]{1,200}?)\)")
 """A variable is each element of something in turn."""
 _TARGET = re.compile(
@@ -114,7 +115,7 @@ def _follow_copies(text: bytes, body: Node, copies: list[tuple[bytes, bytes]], n
     start, end = body.start_byte, body.end_byte
     pairs = [
         (set(WORD.findall(target)), set(WORD.findall(of)) - _NOT_NAMES)
-        for found in (copies, _EACH.findall(text, start, end))
+        for found in (copies, _EACH.findall(text, start, end), _SWAP.findall(text, start, end))
         for target, of in found
     ]
     if text.find(b"iew", start, end) >= 0 or text.find(b"pan", start, end) >= 0:

@@ -230,6 +230,9 @@ class Expressions(Flow):
                 None if isinstance(value, Address) and self._is_owner(value.lvalue, name, at) else value
                 for at, value in enumerate(values)
             )
+        if name in ("std::swap", "swap") and not receiver and all(self._is_only_made(each) for each in values):
+            self._exchange(node, *values)
+            return None
         call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
         call.of = self._class_of(function, receiver)
         if known:
@@ -285,6 +288,24 @@ class Expressions(Flow):
             self.escape_names(node)
             return None
         return self.value(node)
+
+    def _is_only_made(self, value: Value) -> bool:
+        """Whether it is a local variable that the function never sets to what it got from elsewhere."""
+        if (
+            not isinstance(value, str)
+            or value not in self.locals
+            or any(value == each.name for each in self.parameters)
+        ):
+            return False
+        text = self.source.code[self.node.start_byte : self.node.end_byte]
+        return re.search(rb"\b%s\s*=(?!=|\s*(?:nullptr|NULL|0)\b)" % value.encode(), text) is None
+
+    def _exchange(self, node: Node, *variables: Value) -> None:
+        """Two local variables exchange what they hold."""
+        if len(variables) == 2 and isinstance(one := variables[0], str) and isinstance(other := variables[1], str):
+            held = self.temporary()
+            for lvalue, value in ((held, one), (one, other), (other, held)):
+                self.emit(Assign(lvalue, value, node.start_byte, node.end_byte))
 
     def _callee(self, function: Node) -> tuple[str, str]:
         """Name of the function, and the lvalue of the object that it is called on."""

@@ -78,11 +78,12 @@ class Reporter:
             argument=argument,
         )
 
-    def left(self, left: Left, path: Path) -> Finding | None:
+    def left(self, left: Left, path: Path, certain: bool) -> Finding | None:
+        """``certain``: it is left on all paths, so that no decision matters."""
         rule = rule_broken(left, self.function, path.arms)
         if left.lvalue.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
             return None
-        if rule is None or not believable(path, [left.by], left.step, left.lvalue, left.guards):
+        if rule is None or not (certain or believable(path, [left.by], left.step, left.lvalue, left.guards)):
             return None
         written = left.by.written
         end = Step(frame=self.frame(left.end.start, left.end.end), text=f"`{left.lvalue}` is lost here")
@@ -279,9 +280,11 @@ def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Findin
     """What is left behind: one finding for each object, and one for each way out on which several are lost."""
     found: dict[tuple[str, int], Finding] = {}
     told: set[tuple[int, str]] = set()
+    always = _always_left(paths)
     for path, left in [(each, left) for each in paths for left in each.effects.left]:
         made = (left.by.written.start, left.lvalue)
-        finding = None if made in told else reporter.left(left, path)
+        certain = left.by.written.start in always and not (left.by.guards or left.overwritten)
+        finding = None if made in told else reporter.left(left, path, certain)
         if finding is None:
             continue
         told.add(made)
@@ -289,3 +292,15 @@ def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Findin
         key = (finding.name, left.end.start) if way_out else ("lost", left.by.written.start)
         found[key] = also(found[key], finding) if key in found else finding
     return found
+
+
+def _always_left(paths: list[Path]) -> set[int]:
+    """Where objects are made, within no branch, that are left behind on each path that leaves the function."""
+    always: dict[int, bool] = {}
+    for path in (each for each in paths if each.leaves):
+        left = {each.by.written.start for each in path.effects.left}
+        for block, at, _ in path.effects.world.made_by.values():
+            if not path.function.blocks[block].guards:
+                start = path.function.blocks[block].operations[at].start
+                always[start] = always.get(start, True) and start in left
+    return {start for start, so in always.items() if so}

@@ -124,6 +124,8 @@ class Path:
         """Arms that were taken because something is known that decides so."""
         self.chosen: set[Arm] = set()
         """Arms that were taken though nothing is known."""
+        self.leaves = False
+        """It leaves the function; others are given up, or are as the first one from somewhere on."""
         self.steps = 0
         self._most_steps = most_steps
         self._waiting = dict(alternatives)
@@ -158,6 +160,7 @@ class Path:
                 self.steps += 1
                 operate(operation, Here((at, index, count), block.guards, self.steps))
                 if isinstance(operation, Return):
+                    self.leaves = True
                     return
             at = self._onward(at, count)
 
