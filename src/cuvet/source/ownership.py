@@ -27,9 +27,11 @@ FIXTURE = frozenset(
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "
-    "shutdown terminate teardown deinit uninit drop remove safe deleter destructor destroyer".split()
+    "shutdown terminate teardown deinit uninit drop remove safe deleter destructor destroyer unref kill".split()
 )
 """Of what is given to the function."""
+_ENDS_WITHIN = re.compile(r"free\w*|\w*(?:free|destroy|release|delete)")
+"""A word of several, which nothing parts: ``cudafree``, ``freeall``."""
 _ENDS_OBJECT = re.compile(
     r"(?i)^__del__$|free|destroy|releas|delet|dealloc|clean|final|clos|shutdown|shut_down|terminat|teardown|tear_down|reset|clear|stop|end|exit|uninit|deinit|dispos|fini"
 )
@@ -139,7 +141,7 @@ def takes_over(name: str) -> bool:
         return False
     found = _words(name)
     return any(
-        word in _ENDS or (word in _KEEPS and (word not in _NOUNS or before in _INTO))
+        word in _ENDS or _ENDS_WITHIN.fullmatch(word) or (word in _KEEPS and (word not in _NOUNS or before in _INTO))
         for before, word in zip(("", *found), found, strict=False)
     )
 

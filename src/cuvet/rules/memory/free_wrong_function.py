@@ -159,6 +159,33 @@ struct Release {
 };
 using Table = std::unique_ptr<std::remove_pointer_t<cudaArray_t>, Release>;
 
+## C++: a member that is of either kind, which a flag tells [cuda]
+struct Stage {
+    float *p = nullptr;
+    bool host = true;
+    void pin(size_t n) { CHECK(cudaMallocHost(&p, n)); }
+    void end() {
+        if (host) {
+            CHECK(cudaFreeHost(p));
+        } else {
+            CHECK(cudaFree(p));
+        }
+    }
+};
+Stage wrap(float *device) { return Stage{device, false}; }
+
+## C++: an array of structs whose type is not seen, with one of each kind [cuda]
+class Stages {
+    Buffer buffers_[2];
+public:
+    void host(size_t n) { CHECK(cudaMallocHost(&buffers_[0].p, n)); }
+    void device(float *d) { buffers_[1].p = d; }
+    void end() {
+        CHECK(cudaFreeHost(buffers_[0].p));
+        CHECK(cudaFree(buffers_[1].p));
+    }
+};
+
 ## C++: two types of one name [cuda]
 struct FreePinned { void operator()(void *it) const { cudaFreeHost(it); } };
 namespace host { using Values = std::unique_ptr<float, FreePinned>; }

@@ -275,6 +275,33 @@ void iterate(float *values, int n, int turns) {
     CHECK(cudaFree(to));
 }
 
+## a reference to what is known elsewhere [cuda]
+void fill(Context &context, int n) {
+    float *&values = context.buffer;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+}
+
+## names of which no sign parts the words [cuda]
+#define CUDAFREE(p) do { if (p) { cudaFree(p); p = NULL; } } while (0)
+void run(int n) {
+    float *one, *other;
+    CHECK(cudaMalloc(&one, n));
+    CHECK(cudaMalloc(&other, n));
+    CUDAFREE(one);
+    dfree(other);
+}
+
+## a swap of the program's own [cuda]
+static void swap(float *one, float *other) { exchange<<<1, 1>>>(one, other); }
+void run(int n) {
+    float *device, *host;
+    CHECK(cudaMalloc(&device, n));
+    CHECK(cudaMallocHost(&host, n));
+    swap(device, host);
+    CHECK(cudaFree(device));
+    CHECK(cudaFreeHost(host));
+}
+
 ## a flag says whether it is known elsewhere [cuda]
 void share(float *host, int n, bool shared) {
     float *values;

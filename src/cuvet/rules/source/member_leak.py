@@ -9,9 +9,10 @@ class SourceMemberLeak(SourceRule):
     why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
     limits: All functions of the class that could end the member must be visible. It is a note if another function that is not visible
-      sounds like an end, but the destructor is visible, or if the class has no destructor, and a constructor creates the member. Silent if
-      the member is passed to an unseen function whose name says that it ends things, and if an object of the class lasts as long as the
-      program. Modules end with their context, and contexts with the process, so they count only where others are ended.
+      sounds like an end, but the destructor is visible, or if the class has no destructor, and a constructor creates the member, or if all
+      that the function ends is of other kinds. Silent if the member is passed to an unseen function whose name says that it ends things,
+      and if an object of the class lasts as long as the program. Modules end with their context, and contexts with the process, so they
+      count only where others are ended.
     """
 
     code = "CV855"
@@ -144,7 +145,7 @@ void model_destroy(Model *model) {
 void solver_init(Solver *solver) {
     CHECK_BLAS(cublasCreate(&solver->blas));
     CHECK_SPARSE(cusparseCreate(&solver->sparse));
-    CHECK_SPARSE(cusparseCreateMatDescr(&solver->matrix));  // warning: [source-member-leak]
+    CHECK_SPARSE(cusparseCreateMatDescr(&solver->matrix));  // note: [source-member-leak]
 }
 void solver_free(Solver *solver) {
     CHECK_BLAS(cublasDestroy(solver->blas));

@@ -230,7 +230,7 @@ class Expressions(Flow):
                 None if isinstance(value, Address) and self._is_owner(value.lvalue, name, at) else value
                 for at, value in enumerate(values)
             )
-        if name in ("std::swap", "swap") and not receiver and all(self._is_only_made(each) for each in values):
+        if name == "std::swap" and all(self._is_only_made(each) for each in values):
             self._exchange(node, *values)
             return None
         call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))

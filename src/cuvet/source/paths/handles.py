@@ -106,7 +106,7 @@ class Handles:
         if lvalue[:1] == "%":
             return lvalue[1:].isdigit()
         kind = self.function.locals.get(root(lvalue))
-        return kind is not None and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
+        return kind is not None and "&" not in kind and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
 
     def of_caller(self, lvalue: str) -> bool:
         """Whether the lvalue is reached through a parameter or a local pointer."""

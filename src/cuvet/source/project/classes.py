@@ -31,6 +31,8 @@ _REPEATED = re.compile(
 )
 """Names of functions that are called again and again."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_VECTORS = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\s*\*")
+"""Memory of elements that hold numbers and no pointer: ``float4 *``."""
 _HOST = "host memory"
 _DEVICE = "device memory"
 
@@ -65,7 +67,7 @@ def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
     handled = touched(outlines)
     for whole in without_definition(outlines):
         for member in whole.effects:
-            if member not in assigned:
+            if member not in assigned and "." not in member:
                 yield from _mismatched(whole, member)
             untouched = (
                 whole.name
@@ -101,7 +103,7 @@ def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
 def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], lasting: set[str]) -> Iterator[Finding]:
     made = whole.of(member, "makes")
     ended = whole.of(member, "ends")
-    given = _given_away(whole, member)
+    given = whole.of(member, "gives", "sets")
     if member not in assigned and (mismatched := tuple(_mismatched(whole, member))):
         yield from mismatched
     elif (
@@ -120,8 +122,9 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
 
 
 def _given_away(whole: Whole, member: str) -> list[Effect]:
-    """Where it is given to somebody, or set to something else; not where something within it is set."""
-    return [each for each in whole.of(member, "gives", "sets") if each.verb == "gives" or not each.within]
+    """Where it is given to somebody, or set to something else; not where an element of it is filled that is a vector of CUDA."""
+    vectors = _VECTORS.search(whole.outline.members.get(member, "")) is not None
+    return [each for each in whole.of(member, "gives", "sets") if not (vectors and each.verb == "sets" and each.within)]
 
 
 def _missed(whole: Whole, made: Effect) -> bool:
@@ -161,7 +164,12 @@ def _wrong_function(
     kinds = {effect.kind for effect in made}
     if not made or given or len(kinds) != 1 or any(effect.api == "cudaHostRegister" for effect in made):
         return None
+    if any(effect.within for effect in (*made, *ended)):
+        return None  # another member within it may be meant each time
+    rightly = any(effect.kind in kinds for effect in ended)
     for effect in ended:
+        if effect.guarded and rightly:
+            continue  # a condition tells them apart
         if effect.kind == "heap" and (
             effect.guarded or any(each.guarded for each in made) or not _of_every_object(effect, made, ended)
         ):

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from cuvet.catalog import Kind
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.source.ownership import ends_its_object
 from cuvet.source.project.wholes import Whole, finding_of, full_name
@@ -50,10 +50,13 @@ def left_out(whole: Whole, member: str) -> Iterator[Finding]:
         ]
         within = member.rpartition(".")[0]
         level = [other for other in beside if other.rpartition(".")[0] == within]
-        if len(level) > 1:
-            alike += [each for each in ended[level[0]] if all(_ends(each.function, ended[other]) for other in level)]
-        if alike:
-            yield _never_ended(whole, made, alike[0])
+        all_others = (
+            [each for each in ended[level[0]] if all(_ends(each.function, ended[other]) for other in level)]
+            if len(level) > 1
+            else []
+        )
+        if alike or all_others:
+            yield _never_ended(whole, made, [*alike, *all_others][0], None if alike else "note")
             return
 
 
@@ -87,10 +90,10 @@ def _made(whole: Whole, member: str) -> set[tuple[str, str]]:
     return {(each.function, each.kind) for each in whole.of(member, "makes")}
 
 
-def _never_ended(whole: Whole, made: Effect, last: Effect) -> Finding:
+def _never_ended(whole: Whole, made: Effect, last: Effect, severity: Severity | None = None) -> Finding:
     name = f"{whole.name}::{made.member}".removeprefix("::")
     message = f"{made.kind} {name} is never {past(made)}, though {last.frame.function} ends {last.member}"
-    return finding_of(SourceMemberLeak, whole, made.member, made, message, made, last)
+    return finding_of(SourceMemberLeak, whole, made.member, made, message, made, last, severity=severity)
 
 
 def variables_left_out(
