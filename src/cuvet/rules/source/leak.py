@@ -302,6 +302,20 @@ void run(int n) {
     CHECK(cudaFreeHost(host));
 }
 
+## buffers that change places, and are freed by other names [cuda]
+void iterate(int n, int turns) {
+    float *one, *other;
+    CHECK(cudaMalloc(&one, n));
+    CHECK(cudaMalloc(&other, n));
+    float *first(one), *second(other);
+    for (int i = 0; i < turns; ++i) {
+        CHECK(cudaMemsetAsync(other, 0, n));
+        std::swap(one, other);
+    }
+    CHECK(cudaFree(first));
+    CHECK(cudaFree(second));
+}
+
 ## a flag says whether it is known elsewhere [cuda]
 void share(float *host, int n, bool shared) {
     float *values;

@@ -28,6 +28,9 @@ TRANSPARENT = frozenset(
     """.split()
 )
 
+_ALSO_ELSEWHERE = rb"\b%s\s*=(?!=|\s*(?:nullptr|NULL|0)\b)|=\s*&?\s*%s\s*[;,]|[*&]\s*\w+\s*[({]\s*&?\s*%s\s*[)}]|\{[^{};]*&\s*%s\b[^{};]*\}"
+"""The variable is set to another than null, or another one to it or its address."""
+
 
 class Expressions(Flow):
     """Of one function."""
@@ -290,15 +293,12 @@ class Expressions(Flow):
         return self.value(node)
 
     def _is_only_made(self, value: Value) -> bool:
-        """Whether it is a local variable that the function never sets to what it got from elsewhere."""
-        if (
-            not isinstance(value, str)
-            or value not in self.locals
-            or any(value == each.name for each in self.parameters)
-        ):
+        """Whether it is a local variable that the function never sets to what it got from elsewhere, nor another one to it."""
+        own = isinstance(value, str) and "&" not in self.locals.get(value, "&")
+        if not isinstance(value, str) or not own or any(value == each.name for each in self.parameters):
             return False
         text = self.source.code[self.node.start_byte : self.node.end_byte]
-        return re.search(rb"\b%s\s*=(?!=|\s*(?:nullptr|NULL|0)\b)" % value.encode(), text) is None
+        return re.search(_ALSO_ELSEWHERE % ((value.encode(),) * 4), text) is None
 
     def _exchange(self, node: Node, *variables: Value) -> None:
         """Two local variables exchange what they hold."""
