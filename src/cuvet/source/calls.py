@@ -218,6 +218,12 @@ def called_back(name: str) -> int | None:
     return next((at for at, each in enumerate(parameters) if each.type in _FUNCTION_TYPES), None)
 
 
+def resets_device(name: str) -> bool:
+    """Whether the function of that name is CUDA's, and ends all that was made on a device."""
+    found = meaning(name)
+    return found is not None and found.resets
+
+
 def meaning_of(name: str) -> Meaning:
     """Of an entry point that is known to be one."""
     found = meaning(name)

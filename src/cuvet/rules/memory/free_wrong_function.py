@@ -186,6 +186,21 @@ public:
     }
 };
 
+## C++: a struct of two addresses, one of each kind [cuda]
+struct Pair {
+    float *host, *device;
+};
+class Stage {
+    Pair pair_;
+public:
+    void pin(size_t n) { CHECK(cudaMallocHost(&pair_.host, n)); }
+    void set(float *device) { pair_.device = device; }
+    void end() {
+        CHECK(cudaFreeHost(pair_.host));
+        CHECK(cudaFree(pair_.device));
+    }
+};
+
 ## C++: two types of one name [cuda]
 struct FreePinned { void operator()(void *it) const { cudaFreeHost(it); } };
 namespace host { using Values = std::unique_ptr<float, FreePinned>; }

@@ -18,7 +18,7 @@ from cuvet.rules.source.leak import SourceLeak
 from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
-from cuvet.source.calls import LOST, meaning
+from cuvet.source.calls import LOST, resets_device
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.handles import root
 from cuvet.source.paths.trace import Left
@@ -35,7 +35,7 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
-    if left.freed and any(isinstance(each, Invoke) and _resets(each) for each in function.operations):
+    if left.freed and any(isinstance(each, Invoke) and resets_device(each.name) for each in function.operations):
         return None
     if any(map(arms.may_end, _unknown_elements(left.lvalue))):
         return None  # in a loop over the array, which a path cannot follow
@@ -52,11 +52,6 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     if left.failed:
         return SourceLeakOnFailure
     return SourceLeakOnReturn if released else SourceLeak
-
-
-def _resets(call: Invoke) -> bool:
-    found = meaning(call.name)
-    return found is not None and found.resets
 
 
 def rule_of_unset(kind: Kind) -> type[Rule] | None:

@@ -15,7 +15,7 @@ from cuvet.rules.rule import Rule
 from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
-from cuvet.source.calls import meaning
+from cuvet.source.calls import meaning, resets_device
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
 from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
@@ -31,6 +31,8 @@ _REPEATED = re.compile(
 )
 """Names of functions that are called again and again."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_POINTER = re.compile(r"\*|(?i:ptr|pointer)")
+"""The type of a member that may hold an address: ``float *``, ``CUdeviceptr``, ``std::unique_ptr<float>``."""
 _VECTORS = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\s*\*")
 """Memory of elements that hold numbers and no pointer: ``float4 *``."""
 _HOST = "host memory"
@@ -143,11 +145,13 @@ def _missed(whole: Whole, made: Effect) -> bool:
 
 
 def _ends_all(effect: Effect) -> bool:
-    called = meaning(effect.api)
-    return effect.kind == Kind.CONTEXT.noun or (called is not None and called.resets)
+    return effect.kind == Kind.CONTEXT.noun or resets_device(effect.api)
 
 
 def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
+    kind = whole.outline.members.get(member, "")
+    if kind and not _POINTER.search(kind):
+        return  # a struct, with members of either kind
     wrong = _wrong_function(whole.of(member, "makes"), whole.of(member, "ends"), _given_away(whole, member))
     if wrong is not None:
         first, last, kind, counterpart = wrong

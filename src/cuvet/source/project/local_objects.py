@@ -8,7 +8,7 @@ from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.findings import Finding
 from cuvet.rules.source.leak import SourceLeak
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
-from cuvet.source.calls import meaning
+from cuvet.source.calls import resets_device
 from cuvet.source.paths.handles import root
 from cuvet.source.program import Function
 from cuvet.source.result import Outline
@@ -36,12 +36,7 @@ def held(findings: Iterable[Finding], function: Function, name: str) -> Iterator
 def resetting_fixtures(functions: Iterable[Function]) -> frozenset[str]:
     """Fixtures that reset the device when a test is over."""
     ending = (each for each in functions if each.name in ("TearDown", "__del__") and each.owner)
-    return frozenset(each.owner for each in ending if any(_resets(call.name) for call in each.calls))
-
-
-def _resets(name: str) -> bool:
-    known = meaning(name)
-    return known is not None and known.resets
+    return frozenset(each.owner for each in ending if any(resets_device(call.name) for call in each.calls))
 
 
 def outlasting(findings: list[Finding], function: Function, fixtures: frozenset[str], source: Source) -> list[Finding]:

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from cuvet.catalog import Verb
 from cuvet.findings import Finding
 from cuvet.rules.source.reset_in_library import SourceResetInLibrary
-from cuvet.source.calls import meaning
+from cuvet.source.calls import resets_device
 from cuvet.source.ownership import FIXTURE
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke
@@ -40,20 +39,13 @@ _BOUND = re.compile(rb"\"[^\"\n]*(?i:reset)[^\"\n]*\"\s*,\s*\[[^][]*\]\s*\([^(){
 
 def resets(function: Function, reporter: Reporter) -> Iterator[Finding]:
     """The first reset of the device in a function of a library that does not say so."""
-    reset = next(_resets(function), None)
+    reset = next((call for call in function.calls if resets_device(call.name)), None)
     of_library = _is_of_class if function.owner else _is_exported
     if reset is not None and of_library(function, reset, reporter.source):
         who = function.owner or function.name
         yield reporter.plain(
             SourceResetInLibrary, reset, f"{who} resets the device, which belongs to the whole process"
         )
-
-
-def _resets(function: Function) -> Iterator[Invoke]:
-    for call in function.calls:
-        found = meaning(call.name)
-        if found is not None and any(role.verb is Verb.RESETS for role in found.entry_point.roles):
-            yield call
 
 
 def _is_of_class(function: Function, reset: Invoke, source: Source) -> bool:
