@@ -22,13 +22,45 @@ _DECLARATIONS = ("declaration", "parameter_declaration", "for_range_loop")
 
 
 def hidden(body: Node, text: bytes, start: int, parameters: Iterable[tuple[str, str]], names: set[bytes]) -> set[bytes]:
-    """Those of the names of which a variable that may hold an object is hidden by another one. ``parameters``: name and type of those of
-    the function, which begins at ``start``."""
+    """Those of the names of which a variable that may hold an object is hidden by another one, or a member by a variable. ``parameters``:
+    name and type of those of the function, which begins at ``start``."""
     end = body.end_byte
     counted = Counter(DECLARED.findall(text, start, end))
     counted.update(name for match in _BINDING.finditer(text, start, end) for name in set(WORD.findall(match[1])))
     wanted = {name for name, times in counted.items() if times > 1 and name in names}
-    return _hidden(body, text, dict(parameters), wanted) if wanted else set()
+    found = _hidden(body, text, dict(parameters), wanted) if wanted else set()
+    return found | _hiding_others(body, text, names - found - {name.encode() for name, _ in parameters})
+
+
+def _hiding_others(body: Node, text: bytes, names: set[bytes]) -> set[bytes]:
+    """Names that are only declared in inner blocks, and used outside of these, where they stand for something of the class or the file."""
+    blocks: dict[bytes, list[Node]] = {}
+    for match in DECLARED.finditer(text, body.start_byte, body.end_byte):
+        block = _block_of(match.start(1), match[1].decode("utf-8", "replace"), body) if match[1] in names else None
+        if block is not None:
+            blocks.setdefault(match[1], []).append(block)
+    inner = {name: around for name, around in blocks.items() if all(each != body for each in around)}
+    return {name for name, around in inner.items() if _is_used_outside(name, around, body, text)}
+
+
+def _block_of(offset: int, name: str, body: Node) -> Node | None:
+    """The block of the variable that is declared there; None if none is."""
+    node = body.descendant_for_byte_range(offset, offset + 1)
+    while node is not None and node.type not in (*_DECLARATIONS, *_SCOPES):
+        node = node.parent
+    if node is None or all(each != name for each, _ in _declared_by(node)):
+        return None
+    while node is not None and node.type not in _SCOPES:
+        node = node.parent
+    return node
+
+
+def _is_used_outside(name: bytes, blocks: Iterable[Node], body: Node, text: bytes) -> bool:
+    for match in re.finditer(rb"(?<![\w.>:])%s\b" % name, text[body.start_byte : body.end_byte]):
+        at = body.start_byte + match.start()
+        if not any(each.start_byte <= at < each.end_byte for each in blocks):
+            return True
+    return False
 
 
 def _hidden(body: Node, text: bytes, parameters: dict[str, str], wanted: set[bytes]) -> set[bytes]:

@@ -11,7 +11,6 @@ from cuvet.source.languages.cpp_text import (
     bound_names,
     constant,
     declared,
-    goes_on,
     is_plain,
     qualified,
 )
@@ -28,7 +27,6 @@ from cuvet.source.program import (
     Function,
     Invoke,
     Operation,
-    Range,
     Return,
     Value,
 )
@@ -40,6 +38,7 @@ _SOME_FAILURE = 998
 """A status that no call returns."""
 _THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
 """What throws, and lambdas, whose calls stand elsewhere."""
+_ASKS_IF_FAILED = re.compile(rb"!=\s*(?:cudaSuccess|CUDA_SUCCESS|ncclSuccess|CU\w+_SUCCESS)\b")
 _FOR_EACH = re.compile(r"(?i)(?:\w+_)?for_?each\w*\s*\(")
 """A macro that is a loop."""
 _RETURNS = re.compile(rb"\breturn\b")
@@ -218,27 +217,7 @@ class Lowering(Conditions):
         declarator = node.child_by_field_name("declarator")
         if initializer is not None:
             self.statement(initializer)
-        value: Value = None
-        if elements is not None and self.hot(elements):
-            value = self.value(elements)
-            if isinstance(value, str):
-                self.emit(Escape(value, elements.start_byte, written=True))
-
-        def act() -> None:
-            if declarator is None or not self.hot(declarator):
-                self.act(node.child_by_field_name("body"))()
-                return
-            name, shape = declared(declarator)
-            names = [each for each in bound_names(declarator) if self.concerns(each)] or [name]
-            for each in names:
-                self.emit(Assign(each, None, declarator.start_byte, declarator.end_byte))
-                if isinstance(value, str) and elements is not None:
-                    self.ranges.append(Range(each, value, elements.start_byte, node.end_byte))
-            self.act(node.child_by_field_name("body"))()
-            for each in names if shape.startswith("&") else ():  # it stays where the reference points to
-                self.emit(Escape(each, node.end_byte - 1, written=True))
-
-        self.repeat(lambda inside, after: self.builder.branch(goes_on(node), inside, after), act)
+        self.each_element(node, declarator, elements, node.child_by_field_name("body"))
 
     def switch(self, node: Node) -> None:
         """Cases fall through. The last one of a switch without ``default`` is taken for what is left."""
@@ -332,7 +311,9 @@ class Lowering(Conditions):
             builder.branch(test, caught, rest)
             builder.start(rest)
         decided = builder.last_decision
+        self.catching.append(caught)
         self.run(then)
+        self.catching.pop()
         builder.jump(after)
         for handler in handlers:
             builder.enter(caught, decided, 0)
@@ -375,12 +356,37 @@ def _holds_nothing(kind: str, shape: str) -> bool:
 def _apart(statements: list[Node], hot: bool, code: bytes) -> tuple[list[Node], list[Node]]:
     """Those of a try up to the last that may throw, and the others; all are the former if nothing ``hot`` is done in a handler, or the
     function returns from the block: of that no exception is believed."""
+    while len(statements) == 1 and statements[0].type == "compound_statement":
+        statements = without_comments(statements[0])
     count = len(statements)
     if not hot or (statements and statements[-1].type == "return_statement"):
         return statements, []
-    while count and not _may_throw(code[statements[count - 1].start_byte : statements[count - 1].end_byte]):
+    while count and (
+        _throws_if_failed(statements, count - 1, code) or not _may_throw(_code_of(statements[count - 1], code))
+    ):
         count -= 1
     return statements[:count], statements[count:]
+
+
+def _code_of(statement: Node, code: bytes) -> bytes:
+    return code[statement.start_byte : statement.end_byte]
+
+
+def _throws_if_failed(statements: list[Node], at: int, code: bytes) -> bool:
+    """Whether the statement asks if the release before it, or in its condition, has failed, and does nothing else."""
+    statement = statements[at]
+    condition = statement.child_by_field_name("condition") if statement.type == "if_statement" else None
+    if condition is None or statement.child_by_field_name("alternative") is not None:
+        return False
+    asked = _code_of(condition, code)
+    called = [
+        *called_in((_code_of(statements[at - 1], code) if at else b"").decode("utf-8", "replace")),
+        *called_in(asked.decode("utf-8", "replace")),
+    ]
+    ends = [found for name in called if (found := meaning(name)) is not None and found.ended]
+    return (
+        _ASKS_IF_FAILED.search(asked) is not None and bool(ends) and all(meaning(name) is not None for name in called)
+    )
 
 
 def _may_throw(statement: bytes) -> bool:

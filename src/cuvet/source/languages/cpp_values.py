@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.kernels import keeps
 from cuvet.source.languages.cpp_interest import interest_in
-from cuvet.source.languages.cpp_text import constant, function_declarator, is_plain, parameters, qualified
+from cuvet.source.languages.cpp_text import (
+    bound_names,
+    constant,
+    declared,
+    function_declarator,
+    goes_on,
+    is_plain,
+    parameters,
+    qualified,
+)
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER, WORD
 from cuvet.source.languages.operations import by_type, not_evaluated, number, number_of, spans, true, zero
 from cuvet.source.ownership import ON_HEAP, never_returns, runs_later
-from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Return, Value, pointed_at
+from cuvet.source.program import Address, Assign, Escape, Inside, Invoke, Operation, Range, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
 _THROWS = re.compile(r"(?<!NO)_THROWS?(?:_|$)")
@@ -30,6 +39,9 @@ TRANSPARENT = frozenset(
 
 _ALSO_ELSEWHERE = rb"\b%s\s*=(?!=|\s*(?:nullptr|NULL|0)\b)|=\s*&?\s*%s\s*[;,]|[*&]\s*\w+\s*[({]\s*&?\s*%s\s*[)}]|\{[^{};]*&\s*%s\b[^{};]*\}"
 """The variable is set to another than null, or another one to it or its address."""
+
+
+_FOR_EACH = frozenset({"std::for_each", "for_each"})
 
 
 class Expressions(Flow):
@@ -220,6 +232,8 @@ class Expressions(Flow):
                 if each.type == "lambda_expression":
                     self._lambda(each)
             return None
+        if name in _FOR_EACH and len(given) == 3 and self._for_each(node, given[0], given[2]):
+            return None
         name = _OVERLOADS.get((name, len(given)), name)
         known = name in symbols()
         if name in ON_HEAP:
@@ -256,6 +270,44 @@ class Expressions(Flow):
         if makes or (receiver and self.concerns(receiver)) or any(self.follows(value) for value in values):
             return self._result(call, dropped)
         return None
+
+    def _for_each(self, node: Node, begin: Node, each: Node) -> bool:
+        """``std::for_each(all.begin(), all.end(), [](T &one) { ... })`` is a loop over the elements. False if it is not understood."""
+        function = begin.child_by_field_name("function") if begin.type == "call_expression" else None
+        of_begin = function is not None and field_text(function, "field") in ("begin", "cbegin")
+        elements = function.child_by_field_name("argument") if function is not None and of_begin else None
+        head = each.child_by_field_name("declarator") if each.type == "lambda_expression" else None
+        taken = head.child_by_field_name("parameters") if head is not None else None
+        given = taken.named_children if taken is not None else []
+        body = each.child_by_field_name("body")
+        if elements is None or body is None or len(given) != 1 or b"return" in (body.text or b""):
+            return False
+        self.each_element(node, given[0].child_by_field_name("declarator"), elements, body)
+        return True
+
+    def each_element(self, node: Node, declarator: Node | None, elements: Node | None, body: Node | None) -> None:
+        """A loop in which the declarator names one of the elements after the other."""
+        value: Value = None
+        if elements is not None and self.hot(elements):
+            value = self.value(elements)
+            if isinstance(value, str):
+                self.emit(Escape(value, elements.start_byte, written=True))
+
+        def act() -> None:
+            if declarator is None or not self.hot(declarator):
+                self.act(body)()
+                return
+            name, shape = declared(declarator)
+            names = [each for each in bound_names(declarator) if self.concerns(each)] or [name]
+            for each in names:
+                self.emit(Assign(each, None, declarator.start_byte, declarator.end_byte))
+                if isinstance(value, str) and elements is not None:
+                    self.ranges.append(Range(each, value, elements.start_byte, node.end_byte))
+            self.act(body)()
+            for each in names if shape.startswith("&") else ():  # it stays where the reference points to
+                self.emit(Escape(each, node.end_byte - 1, written=True))
+
+        self.repeat(lambda inside, after: self.builder.branch(goes_on(node), inside, after), act)
 
     def _label_of_macro(self, name: str, given: Sequence[Node]) -> str:
         """The label that a macro goes to if what it is given has failed; empty if none is known. A macro of another file tells by its name
@@ -349,7 +401,7 @@ class Expressions(Flow):
         self.emit(Invoke(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
         return None
 
-    def _lambda(self, node: Node) -> None:
+    def _lambda(self, node: Node, _dropped: bool = False) -> None:
         """What it captures is known elsewhere, unless the lambda only uses elements, or runs on the device, which ends nothing."""
         body = node.child_by_field_name("body")
         start = body.start_byte if body is not None else node.end_byte

@@ -358,6 +358,7 @@ class Effects:
         device = self.world.current_device
         self.world.observe(told(driver()["cuDevicePrimaryCtxReset"], (device,), operation, here), Outcome(0))
         self.world.use_device(device)
+        self.handles.escaped |= self.world.perhaps_of(device, self.world.made_by)
 
     def _ends_nothing(self, operation: Invoke, found: Meaning, here: Here) -> None:
         """The call may end what a variable holds that was given no value."""

@@ -121,6 +121,16 @@ class World:
             return value
         return self._devices.setdefault(self.handles.word(value), SOME_DEVICE + 1 + len(self._devices))
 
+    def perhaps_of(self, device: int, words: Iterable[int]) -> set[int]:
+        """Those of the words whose objects may be on the device, as far as the two numbers are not known to differ."""
+        found = set()
+        for word in words:
+            for each in self.model.kinds_of(word):
+                own = each.context.device if each.alive and each.context is not None else None
+                if own is not None and max(own, device) >= SOME_DEVICE:
+                    found.add(word)
+        return found
+
     def use_device(self, device: int) -> None:
         """Make the device's primary context current."""
         self.current_device = device

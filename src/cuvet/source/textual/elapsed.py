@@ -81,7 +81,7 @@ def _may_wait(record: Written, call: Written, body: Body) -> bool:
         return True  # a macro is given the name
     first, event = _event(call, 1), _event(call, 2)
     waits = (each for each in body.calls if each.name in _WAITS_FOR_ONE and record.end <= each.start < call.start)
-    if any(_event(each, 0) != first or not first.isidentifier() for each in waits):
+    if any(not each.arguments or _event(each, 0) != first or not first.isidentifier() for each in waits):
         return True
     words = b"|".join(word.encode() for word in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", event)))
     changed = rb"(?:\+\+|--)\s*(?:%s)\b|\b(?:%s)\s*(?:[-+*/%%^|&]?=(?!=)|\+\+|--)" % (words, words)
