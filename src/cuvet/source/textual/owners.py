@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from cuvet.catalog import Kind
-from cuvet.findings import Finding
+from cuvet.findings import Finding, Severity
 from cuvet.rules import rule_called
 from cuvet.rules.event.timing_disabled import EventTimingDisabled
 from cuvet.rules.source.copied_owner import SourceCopiedOwner
 from cuvet.source.calls import meaning
 from cuvet.source.syntax.lexing import block_end
-from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, storage, text_of
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, storage, text_of
+from cuvet.source.textual.bounds import first
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.written import Body, Written, block_of
 
@@ -40,6 +42,7 @@ class Owner(NamedTuple):
     shows: frozenset[str]
 
 
+@lru_cache(maxsize=64)
 def _owner(name: str, source: Source) -> Owner | None:
     code, word = source.code, re.escape(name.encode())
     classes = list(re.finditer(_CLASS % word, code))
@@ -64,7 +67,7 @@ def _asked(ending: bytes) -> set[bytes]:
     """The words of all conditions in a destructor, and what else may decide what it does."""
     asked = {
         word
-        for match in re.finditer(rb"\bif\s*\(([^{};]*?)\)\s*[\w{:]", ending)
+        for match in re.finditer(rb"\bif\s*(?:constexpr\s*)?\(([^{};]*?)\)\s*[\w{:]", ending)
         for word in re.findall(rb"\w+", match[1])
     }
     return asked | set(re.findall(rb"\b(?:else|for|while|switch|return|goto|try)\b|[?#]", ending))
@@ -190,20 +193,59 @@ def copied(body: Body) -> Iterator[Finding]:
         return
 
 
+def given_to_kernels(body: Body) -> Iterator[Finding]:
+    """Objects that a launch copies, though the compiler writes the copies of their class: the copy ends with the launch."""
+    for launch in first(body.launches) if b"~" in body.source.code else ():
+        for at, given in enumerate(arguments_of(launch)):
+            owner = _given_owner(given, body)
+            if owner is None or not _is_copied_by_compiler(owner, body.source.code):
+                continue
+            kernel = field_text(launch, "function").partition("<")[0].strip()
+            severity = _taken(kernel, at, owner, body.source.code)
+            if severity is not None:
+                message = f"the launch copies `{text_of(given)}`, and the destructors of both objects end the same {owner.member}"
+                yield body.finding(SourceCopiedOwner, given, message, api=kernel, severity=severity)
+                return
+
+
+def _given_owner(given: Node, body: Body) -> Owner | None:
+    """The class of an object of the function, or of the object whose function it is."""
+    text = text_of(given).strip()
+    if text.replace(" ", "") == "*this":
+        return _owner(body.owner, body.source) if body.owner.isidentifier() else None
+    declared = only_declaration(text, body) if text.isidentifier() and text.encode() not in body.bound else None
+    if declared is None or declared.declarator in ("pointer_declarator", "array_declarator"):
+        return None
+    kind = declared.kind.partition("<")[0]
+    return _owner(kind, body.source) if kind.isidentifier() else None
+
+
+def _taken(kernel: str, at: int, owner: Owner, code: bytes) -> Severity | None:
+    """How sure it is that the kernel takes the object itself, not what is made of it; None if it does not. A kernel out of sight may."""
+    found = re.search(rb"__global__[^;{}()]*\b%s\s*\(([^(){};]*)\)\s*[{;]" % re.escape(kernel.encode()), code)
+    if found is None:
+        return "note" if b"operator" not in owner.inside and kernel.isidentifier() else None
+    parameters = re.split(rb",(?![^<]*>)", found[1])
+    taken = parameters[at] if at < len(parameters) else b""
+    itself = rb"\s*(?:const\s+)?(?:\w+::)*%s(?:\s*<[^<>]*>)?(?:\s+const)?\s+\w+\s*" % owner.name.encode()
+    return "warning" if re.fullmatch(itself, taken) else None
+
+
 def _is_copied_by_compiler(owner: Owner, code: bytes) -> bool:
     """Whether the class has no copies and moves of its own, nothing that cannot be copied, no base, and makes what it owns."""
     name = re.escape(owner.name.encode())
     head = re.search(_CLASS % name, code)
-    own = re.search(
-        rb"\b%s\s*\(\s*(?:const\s+)?%s\b|\boperator\s*=|\b%s\s*\([^()]*&&" % (name, name, name), owner.inside
-    )
+    copies = rb"\b%s\s*\([^()]*\b(?:%s|[Ss]elf\w*)\b[^(),]*&|\boperator\s*=" % (name, name)
+    own = re.search(copies, owner.inside) or re.search(rb"\b%s\s*\([^()]*&&" % name, owner.inside)
+    by_macro = re.search(rb"(?m)^\s*[A-Z][A-Z0-9_]{3,}\((?!\s*cu)", owner.inside)
     makes = re.search(
         rb"\bcu\w+\s*\(\s*(?:\([^()]*\)\s*)?&\s*(?:this\s*->\s*)?%s\b" % owner.member.encode(), owner.inside
     )
     return (
         head is not None
-        and b":" not in head[0]
+        and re.search(rb"(?<!:):(?!:)", head[0]) is None
         and own is None
+        and by_macro is None
         and makes is not None
         and _NOT_COPIED.search(owner.inside) is None
     )

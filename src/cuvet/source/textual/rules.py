@@ -82,6 +82,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from owners.outlived(body)
         yield from owners.elapsed_without_timing(body)
         yield from owners.copied(body)
+        yield from owners.given_to_kernels(body)
         yield from elements.never_ended(body)
         yield from forks.used_in_child(body, found)
         yield from addresses.of_pointers(body)
