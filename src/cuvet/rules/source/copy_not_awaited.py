@@ -767,4 +767,19 @@ int first(const int *labels, int n, cudaStream_t stream) {
         counts.find(host[i])->second++;  // note: [source-copy-not-awaited]
     return counts[0];
 }
+
+## managed memory, its first element is given to the kernel, and another kernel is given a lambda [cuda]
+__global__ void fill(int n, float *values) {
+    if (threadIdx.x < n) values[threadIdx.x] = 1;
+}
+void run(int n, float *others) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    fill<<<1, n>>>(n, &values[0]);
+    each<<<1, n>>>(others, [] __device__(float *value) { return value->next(); });
+    CHECK(cudaGetLastError());
+    printf("%f", values[0]);  // warning: [source-copy-not-awaited]
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(values));
+}
 """

@@ -20,6 +20,8 @@ _BETWEEN = re.compile(rb"cudaMemcpy(?:DeviceToHost|HostToDevice)")
 _VARIABLE = re.compile(rb"(?:^|[)&])([A-Za-z_]\w*)(?:\[0\]|\.data\(\))?$")
 _ADDRESS = re.compile(rb"(?:\([\w:\s*]+\)|\w+_cast<[\w:\s*]+>\()?\s*&\s*([A-Za-z_]\w*)\)?")
 _POINTER = re.compile(rb"(?:\([\w:\s]+\*\s*\)\s*)?((?:this->)?[A-Za-z_]\w*(?:(?:\.|->)\w+)*)(?:\.get\(\))?")
+_FIRST = re.compile(r"^&\s*([A-Za-z_]\w*)\s*\[\s*0\s*\]$")
+"""The first element of an array is where the pointer to it points."""
 _CONTENT = re.compile(rb"((?:this->)?[A-Za-z_]\w*(?:(?:\.|->)\w+)*)\.data\(\)")
 _ON_DEVICE = re.compile(rb"(?i)device|gpu|cuda|uvector|tensor|thrust|view|span|ref|ptr")
 """A class whose ``data()`` may be memory of the device, or of somebody else."""
@@ -121,7 +123,7 @@ def _managed(body: Body) -> Iterator[Finding]:
     looks = _Looks(body, frozenset())
     told: set[str] = set()
     for launch in body.launches if buffers else ():
-        given = [text_of(each) for each in arguments_of(launch)]
+        given = [_FIRST.sub(r"\1", text_of(each)) for each in arguments_of(launch)]
         name = text_of(launch.named_children[0])
         kernel = Written(f"kernel {name}", launch, (), "dropped")
         for at, each in enumerate(given):

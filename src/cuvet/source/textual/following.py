@@ -208,7 +208,7 @@ class Following:
         waiting = [statement]
         while waiting:
             node = waiting.pop()
-            if node.start_byte >= waits or node.end_byte <= start:
+            if node.start_byte >= waits or node.end_byte <= start or _is_for_kernel(node):
                 continue
             if node.start_byte >= start and self._may_wait(node):
                 waits = min(waits, node.end_byte if node.type == "call_expression" else node.start_byte)
@@ -238,6 +238,12 @@ class Following:
             return is_check(name, self._code)
         inner = field_text(given[0], "function") if given and given[0].type == "call_expression" else ""
         return CUDA.fullmatch(inner) is not None and is_check(name, self._code)
+
+
+def _is_for_kernel(node: Node) -> bool:
+    """Whether it is a lambda that a launch is given: the kernel runs it."""
+    around = node.parent.parent if node.type == "lambda_expression" and node.parent is not None else None
+    return around is not None and node.parent is not None and node.parent.type == "argument_list" and is_launch(around)
 
 
 def _holds_loop(statement: Node) -> bool:
