@@ -13,7 +13,9 @@ from cuvet.source.textual import (
     blocks,
     capture_forks,
     captures,
+    clocks,
     context_stack,
+    current_device,
     deleters,
     derived,
     device_loops,
@@ -76,6 +78,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from directions.against_kind(body)
         yield from events.never_recorded(body)
         yield from elapsed.not_awaited(body)
+        yield from clocks.not_awaited(body)
         yield from blocks.too_large(body)
         yield from device_loops.on_other_device(body)
         yield from growing.while_registered(body)
@@ -110,6 +113,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
     yield from statuses.launches(found)
     yield from statuses.ended_unlike_others(found)
     yield from tensor_devices.of_tensors(found)
+    yield from current_device.not_made_current(found, defined.functions, source)
     yield from derived.kept_of_ended(found, defined, source)
     yield from deleters.of_other_memory(source, found)
     yield from deleters.of_handles(source)
