@@ -188,7 +188,8 @@ def _is_chosen(device: str, body: Body) -> bool:
         return False
     declared = body.declarations(root)
     values = re.findall(rb"\b%s\s*(?:=(?!=)|\{)\s*([^;,{}]+)" % word, body.code if declared else body.source.code)
-    if any(_CALL.search(_OF_NUMBERS.sub(b"", value)) for value in values):
+    whole = re.findall(rb"\b%s\s*=(?!=)\s*([^;]+)" % root.encode(), body.source.code) if root != device else []
+    if any(_CALL.search(_OF_NUMBERS.sub(b"", value)) for value in (*values, *whole)):
         return False
     is_parameter = any(each.node.start_byte < body.body.start_byte for each in declared)
     is_member = device != root or device.startswith("m_") or device.endswith("_")
