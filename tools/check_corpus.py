@@ -44,7 +44,7 @@ ABOUT = {
     "destroy-not-owned": "own|borrow|foreign",
     "destroy-uninit": "uninit|never|twice|invalid|guard",
     "device-reset": "reset",
-    "double-free": "twice|alias|kept",
+    "double-free": "twice|alias|kept|copied",
     "free-before-sync": "async|in-use|before-sync",
     "leak": "leak|overwritten",
     "leak-on-early-return": "leak",
