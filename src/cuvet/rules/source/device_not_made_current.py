@@ -22,7 +22,8 @@ class SourceDeviceNotMadeCurrent(SourceRule):
       follow are on that device (CUDA Runtime API, Device Management, cudaSetDevice)
     documented: if no call to cudaSetDevice is made, the current device is device 0 (CUDA C++ Programming Guide, Multi-Device System,
       Device Selection)
-    measured: allocating in a thread in which no context is current: CUDA_ERROR_INVALID_CONTEXT (context_none_current)
+    measured: allocating, and copying and setting memory without a stream, while no context is current: CUDA_ERROR_INVALID_CONTEXT;
+      work on a stream of a context succeeds (context_none_current, context_none_current_copies, context_none_current_stream)
     reported: the properties of the chosen device were shown, and all work was on device 0
       (https://github.com/hasindu2008/f5c/commit/668b773e)
     reported: the memory of the current device was asked for in place of the chosen one's
