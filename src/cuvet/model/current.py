@@ -34,6 +34,12 @@ def needs_context(call: Call) -> bool:
     return _needs_context(call.entry_point)
 
 
+@cache
+def always_needs_context(entry_point: EntryPoint) -> bool:
+    """Whether all its calls need one: it is given no stream, which may bring its context along."""
+    return not stream_roles(entry_point) and _needs_context(entry_point)
+
+
 def refuses_destroyed_context(call: Call) -> bool:
     """Whether a current context must not be a destroyed one. Without a context memory is freed, and copied on a stream that was created;
     with a destroyed one it is not."""

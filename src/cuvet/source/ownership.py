@@ -24,6 +24,12 @@ FIXTURE = frozenset(
     "SetUp TearDown SetUpTestCase TearDownTestCase SetUpTestSuite TearDownTestSuite setUp tearDown".split()
 )
 """Functions of a test's fixture, each called once for an object."""
+MAY_MAKE_CURRENT = re.compile(
+    rb"(?i)(?:set|use|select|choose|pick|switch|bind|find|init|with|change|enter|activate|restore|swap|exchange|acquire)\w{0,12}(?:dev|gpu|ctx|context)"
+    rb"|(?:device|gpu|ctx|context|cuda)_?(?:set_?dev|switch|activate|select|choose|init|setup|start|bind|push|enter|guard|scope)"
+    rb"|(?:init|setup|start)\w{0,6}cuda|scoped?_?(?:device|gpu|ctx|context|cuda)|(?:make|set|push)\w{0,12}_?current|ctxcreate|guard|\bactivate|\bselect\b"
+)
+"""What may make a device or a context current."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "

@@ -31,6 +31,7 @@ class SourceDeviceNotMadeCurrent(SourceRule):
     reported: the buffers of all devices were made on the current one (https://github.com/icl-utk-edu/slate/commit/54b22033)
     reported: an image was copied without the context that other functions push
       (https://github.com/elFarto/nvidia-vaapi-driver/commit/053eb8a7)
+    reported: a picture was decoded without that context (https://github.com/elFarto/nvidia-vaapi-driver/commit/95da0d2f)
     """
     VALID = """
 ## made current [cuda]

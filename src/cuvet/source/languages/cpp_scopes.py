@@ -56,9 +56,15 @@ def _block_of(offset: int, name: str, body: Node) -> Node | None:
 
 
 def _is_used_outside(name: bytes, blocks: Iterable[Node], body: Node, text: bytes) -> bool:
+    """Whether an identifier of that name, not a word of a comment or a string, stands where no such variable is known."""
     for match in re.finditer(rb"(?<![\w.>:])%s\b" % name, text[body.start_byte : body.end_byte]):
         at = body.start_byte + match.start()
-        if not any(each.start_byte <= at < each.end_byte for each in blocks):
+        node = body.descendant_for_byte_range(at, at + 1)
+        if (
+            node is not None
+            and node.type == "identifier"
+            and not any(each.start_byte <= at < each.end_byte for each in blocks)
+        ):
             return True
     return False
 

@@ -39,9 +39,7 @@ TRANSPARENT = frozenset(
 
 _ALSO_ELSEWHERE = rb"\b%s\s*=(?!=|\s*(?:nullptr|NULL|0)\b)|=\s*&?\s*%s\s*[;,]|[*&]\s*\w+\s*[({]\s*&?\s*%s\s*[)}]|\{[^{};]*&\s*%s\b[^{};]*\}"
 """The variable is set to another than null, or another one to it or its address."""
-
-
-_FOR_EACH = frozenset({"std::for_each", "for_each"})
+_EACH = frozenset({"std::for_each", "for_each"})
 
 
 class Expressions(Flow):
@@ -232,7 +230,7 @@ class Expressions(Flow):
                 if each.type == "lambda_expression":
                     self._lambda(each)
             return None
-        if name in _FOR_EACH and len(given) == 3 and self._for_each(node, given[0], given[2]):
+        if name in _EACH and len(given) == 3 and self._for_each(node, given[0], given[2]):
             return None
         name = _OVERLOADS.get((name, len(given)), name)
         known = name in symbols()

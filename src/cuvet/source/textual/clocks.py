@@ -27,7 +27,7 @@ _INTENDED = re.compile(
     rb"(?i)launch|enqueue|submit|dispatch|overhead|async|issue|schedul|queue|overlap|host|cpu|stall|block|return|immediate|latency"
 )
 """Names and texts that say that the time of starting the work is meant, or something else than the work."""
-_ASKED_OTHERWISE = re.compile(rb"(?i)sleep|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)_?\w*\s*\(")
+_ASKED_OTHERWISE = re.compile(rb"(?i)sleep|\b(?:EXPECT|ASSERT|REQUIRE|CHECK_[LG][TE])\w*\s*\(")
 _MEASURES = re.compile(rb"LAUNCH_BLOCKING|EventElapsedTime")
 """The file has other times, or launches that wait."""
 _NAMED = re.compile(rb"\"[^\"\n]*\"")
@@ -94,14 +94,10 @@ def _is_difference(first: Reading, second: Reading, body: Body) -> bool:
         return second.since == first.variable
     if not first.variable or first.variable == second.variable:
         return False
-    return _takes(rb"\b%s\b[^;-]{0,60}%s[^;]{0,60}?\b%s\b", first, second, body)
-
-
-def _takes(pattern: bytes, first: Reading, second: Reading, body: Body) -> bool:
-    """Whether the difference stands behind the second reading, before its variable is given another value."""
     rest = body.code[second.end - body.body.start_byte :][:_LOOKED_AT]
     rest = re.split(rb"\b%s\s*=(?!=)" % second.variable, rest, maxsplit=1)[0]
-    return re.search(pattern % (second.variable, _MINUS, first.variable), rest) is not None
+    pattern = rb"\b%s\b[^;-]{0,60}%s[^;]{0,60}?\b%s\b" % (second.variable, _MINUS, first.variable)
+    return re.search(pattern, rest) is not None  # before its variable is given another value
 
 
 def _is_in_order(first: Reading, last: Node, second: Reading, body: Body) -> bool:

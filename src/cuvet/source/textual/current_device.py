@@ -7,9 +7,11 @@ from functools import cached_property
 
 from cuvet.catalog.kinds import Home
 from cuvet.findings import Finding
+from cuvet.model.current import always_needs_context
 from cuvet.rules.source.device_not_made_current import SourceDeviceNotMadeCurrent
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Definition
+from cuvet.source.ownership import MAY_MAKE_CURRENT
 from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, is_within, text_of
 from cuvet.source.textual.bounds import MOST, first
 from cuvet.source.textual.declared import constant
@@ -21,12 +23,6 @@ _ASKS = {"cudaGetDeviceProperties": 1, "cudaGetDeviceProperties_v2": 1, "cudaDev
 """Which argument is the device that is asked about."""
 _ASKS_CURRENT = frozenset({"cudaGetDevice", "cuCtxGetDevice", "cuCtxGetCurrent"})
 _FREE_MEMORY = "cudaMemGetInfo"
-_SWITCHES = re.compile(
-    rb"(?i)(?:set|use|select|choose|pick|switch|bind|find|init|with|change|enter|activate|restore|swap|acquire)\w{0,12}(?:dev|gpu|ctx|context)"
-    rb"|(?:device|gpu|ctx|context|cuda)_?(?:set_?dev|switch|activate|select|choose|init|setup|start|bind|push|enter|guard|scope)"
-    rb"|(?:init|setup|start)\w{0,6}cuda|scoped?_?(?:device|gpu|ctx|context|cuda)|(?:make|set|push)\w{0,12}_?current|ctxcreate|guard|\bactivate|\bselect\b"
-)
-"""What may make a device or a context current, by its name."""
 _PLACE = re.compile(r"(?:this\s*->\s*)?[A-Za-z_]\w*(?:\s*(?:\.|->)\s*[A-Za-z_]\w*)*")
 _CAST = re.compile(r"\(\s*(?:int|unsigned|CUdevice)\s*\)\s*|static_cast<\w+>\((.*)\)")
 _OF_NUMBERS = re.compile(rb"\b(?:std::)?(?:ato[il]|sto[iul]+|strtou?ll?|getenv|min|max)\s*\(")
@@ -55,11 +51,8 @@ _GUARD = re.compile(
 """An object that makes a device current as long as it lives."""
 _MAKES_CURRENT = re.compile(rb"Current|SetDevice|[Gg]uard|[Ss]cope|Set\w+GPU|SetActive")
 _OF_TABLE = re.compile(rb"(?:->|\.)\s*(cu(?:vid)?[A-Z]\w+)\s*\(")
-_OF_CONTEXT = re.compile(
-    r"cu(?:MemAlloc(?:Pitch)?|Memset(?!.*Async)\w+|Memcpy(?!.*Async)\w*|StreamCreate\w*|EventCreate\w*|ModuleLoad\w*|"
-    r"CtxSynchronize|(?:Mipmapped)?Array(?:3D)?Create|vid(?!CtxLock)[A-Z]\w+)(?:_v\d)?"
-)
-"""Calls of the driver, and of its decoders, that need the right context; what is given a stream or an object of it has that one's."""
+_OF_DECODER = re.compile(r"cuvid(?!CtxLock)[A-Z]\w+")
+"""Calls of NVIDIA's video decoder, of which cuvidGetDecoderCaps was measured: without a current context it returns 201."""
 _STATEMENT = re.compile(
     rb"(?:^|[;{}])\s*(?:(?:const\s+)?(?:auto|[\w:]+(?:<[^;<>]{0,80}>)?)\s*&?\s+\w+\s*(?:=\s*)?)?(?P<name>[\w:.>-]*?\w)?\s*[({]\s*&?\s*(?P<given>[\w.>-]*)\s*[,)}]"
 )
@@ -87,7 +80,7 @@ class _File:
 
     def code_may_switch(self, code: bytes) -> bool:
         """Whether the code may make a device current, itself or by a function of the file."""
-        return _SWITCHES.search(code) is not None or not _called(code).isdisjoint(self._switching)
+        return MAY_MAKE_CURRENT.search(code) is not None or not _called(code).isdisjoint(self._switching)
 
     def class_may_switch(self, body: Body) -> bool:
         """Whether a function of the same class may, or a base."""
@@ -111,7 +104,7 @@ class _File:
         return False
 
     def _says_so(self, body: Body) -> bool:
-        return _SWITCHES.search(self._source.code, body.body.start_byte, body.body.end_byte) is not None
+        return MAY_MAKE_CURRENT.search(self._source.code, body.body.start_byte, body.body.end_byte) is not None
 
     @cached_property
     def _all(self) -> list[Body]:
@@ -184,9 +177,11 @@ def _is_chosen(device: str, body: Body) -> bool:
     """Whether somebody chose the device: it comes from outside, or from text, and no function that is not known picked it."""
     root = re.split(r"\W+", device.removeprefix("this->"))[0]
     word = re.escape(device.encode())
-    if constant(device, body) is not None or re.search(rb"&\s*%s\b" % word, body.code):
-        return False
     declared = body.declarations(root)
+    where = body.code if declared and device == root else body.source.code
+    filled = rb"&\s*(?:\w+\s*(?:->|\.)\s*)*%s\b" % re.split(rb"\W+", device.encode())[-1]
+    if constant(device, body) is not None or re.search(filled, where):
+        return False
     values = re.findall(rb"\b%s\s*(?:=(?!=)|\{)\s*([^;,{}]+)" % word, body.code if declared else body.source.code)
     whole = re.findall(rb"\b%s\s*=(?!=)\s*([^;]+)" % root.encode(), body.source.code) if root != device else []
     if any(_CALL.search(_OF_NUMBERS.sub(b"", value)) for value in (*values, *whole)):
@@ -254,7 +249,7 @@ def _in_loops(body: Body, file: _File) -> Iterator[Finding]:
         if not (asks or ("[" in made and names(made, counter))) or b"#" in inside or _is_handed_on(counter, inside):
             continue
         around = body.code[: loop.start_byte - body.body.start_byte]
-        if file.code_may_switch(inside) or (not asks and (_SWITCHES.search(around) or file.may_switch(body))):
+        if file.code_may_switch(inside) or (not asks and (MAY_MAKE_CURRENT.search(around) or file.may_switch(body))):
             continue
         if not _may_enter(inside.partition(b"{")[2], {counter, ""}):
             message = f"each turn works on the current device, and none makes `{counter}` current"
@@ -345,7 +340,11 @@ def _could(body: Body, place: str, like: Body) -> bool:
 def _needed(body: Body, of_decoder: bool) -> Iterator[Written]:
     """The first call that needs the right device or context; ``of_decoder``: decoders are known to need it."""
     for call in _calls(body):
-        of_context = _OF_CONTEXT.fullmatch(call.name) and (of_decoder or not call.name.startswith("cuvid"))
-        if (of_context or call.name == _FREE_MEMORY or _makes_there(call)) and not is_in_lambda(call.node, body):
+        known = meaning(call.name)
+        of_context = known is not None and known.entry_point.api == "driver" and always_needs_context(known.entry_point)
+        decodes = of_decoder and _OF_DECODER.fullmatch(call.name) is not None
+        if (of_context or decodes or call.name == _FREE_MEMORY or _makes_there(call)) and not is_in_lambda(
+            call.node, body
+        ):
             yield call
             return

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from cuvet.findings import Finding
 from cuvet.rules.source.device_of_tensors import SourceDeviceOfTensors
+from cuvet.source.ownership import MAY_MAKE_CURRENT
 from cuvet.source.syntax.parsing import text_of
 from cuvet.source.textual.written import Body
 
 _TENSOR = re.compile(rb"(?<![\w<:])(?:const\s+)?(?:at::|torch::)?Tensor\s*(?:const\s*)?&{0,2}\s*(\w+)\s*[,)=]")
 _CURRENT = re.compile(rb"\b(?:at|c10|torch)::(?:cuda::)?getCurrentCUDAStream\(\s*\)")
-_SETS_DEVICE = re.compile(
-    rb"Guard|cudaSetDevice|\b(?:set|exchange|with|switch)_?[dD]evice|DeviceScope|ScopedDevice|DEVICE_SCOPE"
-)
 _SIZE = re.compile(rb"\.(?:sizes?|numel|zero_|fill_)\(|\bempty\w*\(")
 """What an operation of its own does with tensors. A part of one is given the sizes, and its caller may be in another file."""
 _OF_PYTORCH = re.compile(rb"ATen/native/|\bnamespace\s+(?:at|native)\b[^;{]*\{")
@@ -24,7 +22,7 @@ def of_tensors(bodies: Sequence[Body]) -> Iterator[Finding]:
     code = bodies[0].source.code if bodies else b""
     if _CURRENT.search(code) is None or _OF_PYTORCH.search(code):
         return
-    anywhere = _SETS_DEVICE.search(code) is not None
+    anywhere = MAY_MAKE_CURRENT.search(code) is not None
     for body in bodies:
         head = code[body.node.start_byte : body.body.start_byte]
         tensor = _TENSOR.search(head)
@@ -46,7 +44,7 @@ def of_tensors(bodies: Sequence[Body]) -> Iterator[Finding]:
 
 
 def _launches_on_current(body: Body) -> bool:
-    current = _CURRENT.search(body.code) is not None and _SETS_DEVICE.search(body.code) is None
+    current = _CURRENT.search(body.code) is not None and MAY_MAKE_CURRENT.search(body.code) is None
     return bool(body.launches) and current and _SIZE.search(body.code) is not None
 
 
