@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, Function, HostMemory, Stream
 from cuvet.model.order import Order
-from cuvet.model.touches import MOST, Touch, Touches
+from cuvet.model.places import Places
+from cuvet.model.touches import MANY, MOST, Touch, Touches
 
 MEMORY = HostMemory(kind=Kind.HOST_MEMORY, handle=0x1000, generation=1, number=1, size=0x1000)
 KERNEL, OTHER = (Function(kind=Kind.FUNCTION, handle=handle, generation=1, number=handle) for handle in (1, 2))
@@ -192,3 +195,37 @@ def test_ended_memory_is_forgotten() -> None:
     touches.add(work(order, a), a, [touch(0, 8)])
     touches.end(MEMORY)
     assert touches.extent() == 0
+
+
+RANGES = st.builds(
+    lambda start, size, writes, columns: touch(start, None if size is None else start + size, writes, **columns),
+    st.integers(0, 300),
+    st.none() | st.integers(0, 200),
+    st.sampled_from((True, False, None)),
+    st.sampled_from(({}, {"row": 4, "pitch": 16})),
+)
+
+
+@given(st.lists(RANGES, max_size=12), st.lists(RANGES, max_size=4), RANGES)
+def test_what_is_told_of_many_at_once_is_true_of_each(kept: list[Touch], gone: list[Touch], asked: Touch) -> None:
+    places = Places([*kept, *gone])
+    for each in gone:
+        places.remove(each)
+    assert places.may_collide(asked) or not any(asked.collides(each) for each in kept)
+
+
+def test_what_is_far_from_all_others_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that nobody waits for fills ever other parts of one buffer, and so do others."""
+    order, touches = Order(True), Touches()
+    compared = []
+    collides = Touch.collides
+    monkeypatch.setattr(Touch, "collides", lambda self, other: compared.append(other) or collides(self, other))
+    one, other = stream(1), stream(2)
+    for number in range(2 * MOST):
+        touches.add(work(order, one), one, [touch(0x1000 + 16 * number, 0x1008 + 16 * number)])
+        assert list(touches.races([touch(0x1008 + 16 * number, 0x1010 + 16 * number)], other, order)) == []
+    assert len(compared) < MANY * MANY
+    newest = touch(0x1000 + 16 * (2 * MOST - 1), 0x1001 + 16 * (2 * MOST - 1))
+    assert [found.touch.start for _, found in touches.races([newest], other, order)] == [newest.start]
+    forgotten = touch(0x1000 + 16 * MOST - 16, 0x1001 + 16 * MOST - 16)
+    assert list(touches.races([forgotten], other, order)) == []

@@ -15,6 +15,7 @@ from cuvet.model.accesses import Box
 from cuvet.model.call import Call
 from cuvet.model.objects import Allocation, Array, Function, HostMemory, Stream
 from cuvet.model.order import Before, Order
+from cuvet.model.places import Places
 
 Memory = Allocation | HostMemory | Array
 
@@ -29,6 +30,8 @@ MOST = 4096
 MOST_OF_ALL = 8 * MOST
 """Likewise of all memory together, but for ``FEWEST`` of each."""
 FEWEST = 16
+MANY = 64
+"""Accesses of one memory on a stream that are not looked through one by one where none of them can collide."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -118,11 +121,17 @@ class Access(NamedTuple):
         return self.captured or self.call.position
 
 
+class _Accesses(dict[Touch, Access]):
+    """Of one memory on one stream, oldest first. ``places`` are where they are, once there are many."""
+
+    places: Places | None = None
+
+
 @dataclass(slots=True)
 class Touches:
     """By memory and number of the stream: the newest accesses of each range, oldest first."""
 
-    _accesses: dict[Memory, dict[int, dict[Touch, Access]]] = field(default_factory=dict)
+    _accesses: dict[Memory, dict[int, _Accesses]] = field(default_factory=dict)
     _added: int = 0
     """Since it was looked for what is done."""
     _telling: list[Call] = field(default_factory=list)
@@ -145,16 +154,23 @@ class Touches:
             streams = self._accesses.get(touch.memory)
             if streams is None:
                 streams = self._accesses[touch.memory] = {}
-            accesses = streams.setdefault(stream.number, {})
-            accesses.pop(touch, None)
+            accesses = streams.get(stream.number)
+            if accesses is None:
+                accesses = streams[stream.number] = _Accesses()
+            known = accesses.pop(touch, None)
             accesses[touch] = Access(touch, call, stream, captured)
+            if known is None and accesses.places is not None:
+                accesses.places.add(touch)
             if len(accesses) > FEWEST:
                 self._shorten(accesses)
 
-    def _shorten(self, accesses: dict[Touch, Access]) -> None:
+    def _shorten(self, accesses: _Accesses) -> None:
         most = max(FEWEST, min(MOST, MOST_OF_ALL // len(self._accesses)))
         while len(accesses) > most:
-            del accesses[next(iter(accesses))]
+            oldest = next(iter(accesses))
+            del accesses[oldest]
+            if accesses.places is not None:
+                accesses.places.remove(oldest)
 
     def tell(self, call: Call) -> None:
         """The work of ``call`` writes a value that the host may wait for: then it knows that what comes before is done."""
@@ -172,7 +188,7 @@ class Touches:
         if any(not _may_be_done(call, order) for call in self._telling):
             return
         for accesses in self._accesses.get(touch.memory, {}).values():
-            for access in reversed(accesses.values()):
+            for access in reversed(accesses.values()) if _may_collide(touch, accesses) else ():
                 if touch.collides(access.touch) and not _may_be_done(access.call, order):
                     yield access
 
@@ -220,15 +236,23 @@ def _may_be_done(call: Call, order: Order) -> bool:
     return call.position is None or order.may_be_done(call.position)
 
 
-def _ordered(accesses: dict[Touch, Access], stream: Stream, order: Before) -> bool:
+def _ordered(accesses: _Accesses, stream: Stream, order: Before) -> bool:
     """Whether all of them come before what ``stream`` is given next: if the newest does, all do."""
     position = next(reversed(accesses.values())).position
     return position is None or order.is_before(position, stream)
 
 
-def _first_race(
-    touch: Touch, accesses: dict[Touch, Access], stream: Stream, order: Before
-) -> Iterator[tuple[Touch, Access]]:
+def _may_collide(touch: Touch, accesses: _Accesses) -> bool:
+    if len(accesses) < MANY:
+        return True
+    if accesses.places is None:
+        accesses.places = Places(accesses)
+    return accesses.places.may_collide(touch)
+
+
+def _first_race(touch: Touch, accesses: _Accesses, stream: Stream, order: Before) -> Iterator[tuple[Touch, Access]]:
+    if not _may_collide(touch, accesses):
+        return
     for access in reversed(accesses.values()):
         position = access.position
         if touch.collides(access.touch) and position is not None and not order.is_before(position, stream):
