@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.catalog import Kind
+from cuvet.recording.layout import PENDING
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -126,6 +127,33 @@ def test_the_launches_of_another_thread_are_named_with_it(tmp_path: Path) -> Non
     ring = w.launches(t.calls + 1, 1, {9: slot("cuLaunchKernel", 9, *LAUNCH_ARGS)}, {9: (5, [])}, launching=2)
     (said,) = because(tmp_path, records, ring, lost(t))
     assert said.startswith("scale<<<4, 256>>> on stream#1 at /home/me/train.py:30 (thread 2) was launched before")
+
+
+def test_the_thread_that_stored_the_launches_need_not_be_the_first_that_is_told(tmp_path: Path) -> None:
+    """Two threads are told at once: the call of the second comes first in the recording, the first one stored the flight recorders."""
+    t, other = Thread(), Thread(number=2)
+    records = started(t) + w.launch_place(5, FUNCTION, stream=STREAM, stack=2)
+    first = w.launches(
+        t.calls + 2, 1, {t.calls + 1: slot("cuLaunchKernel", t.calls + 1, *LAUNCH_ARGS)}, {t.calls + 1: (5, [])}
+    )
+    second = w.launches(
+        t.calls + 2,
+        1,
+        {
+            number: slot("cuLaunchKernel", number, *LAUNCH_ARGS, status=status)
+            for number, status in ((1, 0), (2, PENDING))
+        },
+        {1: (5, []), 2: (5, [])},
+        launching=2,
+    )
+    t.calls, other.calls = t.calls + 1, 1
+    failed = other.call("cuLaunchKernel", *LAUNCH_ARGS, at=t.at + 50, status=700, flags=w.LIFECYCLE | w.FAILED)
+    (finding,) = report(tmp_path, records + first + lost(t), failed, second).findings
+    said = [each for each in finding.because if "scale" in each]
+    assert [each.partition(" was launched")[0] for each in said] == [
+        "scale<<<4, 256>>> on stream#1 at /home/me/train.py:30",
+        "scale<<<4, 256>>> on stream#1 at /home/me/train.py:30 (thread 1)",
+    ]
 
 
 def test_arguments_that_point_to_the_host_are_told(tmp_path: Path) -> None:

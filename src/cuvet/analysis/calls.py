@@ -23,6 +23,7 @@ from cuvet.findings import Frame, Site
 from cuvet.model import Arguments, Call, Function, GraphExec, Launch, Model, Outcome, SeenHandle, Stream
 from cuvet.model.objects import Object
 from cuvet.model.series import Series
+from cuvet.model.statuses import STICKY
 from cuvet.model.touching import launched as launched_by
 from cuvet.model.touching import shape_of_node
 from cuvet.recording import Recording
@@ -30,7 +31,7 @@ from cuvet.recording.launches import Launched, done_with, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
 from cuvet.recording.reader import Array, Clock
-from cuvet.recording.records import MOST_ALIKE, CallRecord, Output, Refusal, SeenObject
+from cuvet.recording.records import MOST_ALIKE, CallRecord, Output, Refusal, Ring, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 
@@ -139,6 +140,8 @@ class Calls:
         self._code = LaunchedCode(sites)
         self._crashes = crashes
         self._launches: dict[tuple[object, ...], Common] = {}
+        self._told: set[tuple[int, int]] = set()
+        """Calls whose flight recorders were told of."""
 
     def of_record(
         self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints, model: Model, death: int | None
@@ -146,9 +149,9 @@ class Calls:
         """The call with its outcome. ``known`` are the entry points by their ids; ``death`` is the signal that ended the process, if
         somebody saw it."""
         call = self._call(record, entry_point, known)
-        if (call.thread, call.number) in self._recording.launches:
+        if rings := self._flight_recorders(record, call, model):
             call.awaited = record.awaited
-            call.launches, call.more_launches = self._launches_before(model, call, known)
+            call.launches, call.more_launches = self._launches_before(model, call, rings, known)
         if record.status is None:
             call.outcome.signal = self._signal_in(record, death, call)
         return call
@@ -224,12 +227,28 @@ class Calls:
             in_host_function=record.status == NOT_PERMITTED and sites.is_called_by_driver(stack),
         )
 
-    def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[tuple[Launch, ...], bool]:
-        """What the shim stored with a call that told that a context was lost, and whether other work may have come before."""
-        rings = self._recording.launches.get((call.thread, call.number), ())
+    def _flight_recorders(self, record: CallRecord, call: RecordedCall, model: Model) -> Sequence[Ring]:
+        """Those that were stored because the call told that a context was lost. Of threads that are told so at once one stores them, while
+        the call of another may be the first in the recording."""
+        stored = self._recording.launches
+        told = (call.thread, call.number)
+        if told not in stored and record.status in STICKY and model.sticky_error(call) is None:
+            left = [each for each in stored if each not in self._told and each[0] != call.thread]
+            told = left[0] if len(left) == 1 else told
+        if told not in stored:
+            return ()
+        self._told.add(told)
+        return stored[told]
+
+    def _launches_before(
+        self, model: Model, call: RecordedCall, rings: Sequence[Ring], known: EntryPoints
+    ) -> tuple[tuple[Launch, ...], bool]:
+        """What was launched by then and not waited for, and whether other work may have come before."""
         alone = sum(1 for _ in model.objects(Kind.CONTEXT, alive=False)) <= 1
         each = [unwaited(ring, self._recording, known.__getitem__, alone=alone) for ring in rings]
-        kernels = [launched for found in each for launched in found.launches]
+        kernels = [
+            launched for found in each for launched in found.launches if call.awaited or _is_before(launched, call)
+        ]
         if call.awaited:
             kernels = _without_done(kernels, call, alone=alone)
         captured = {
@@ -325,6 +344,10 @@ def function_before(found: Object | None, thread: int, number: int) -> Function 
     made = found.created_by if found is not None else None
     later = made is not None and made.thread == thread and made.number > number
     return found if isinstance(found, Function) and not later else None
+
+
+def _is_before(launched: Launched, call: Call) -> bool:
+    return launched.thread != call.thread or launched.number < call.number
 
 
 def _without_done(launches: Sequence[Launched], call: Call, *, alone: bool) -> list[Launched]:
