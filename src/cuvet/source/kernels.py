@@ -1,6 +1,7 @@
 """What the kernels that a file defines do with what they are given."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,13 +29,17 @@ _KNOWN = re.compile(
     r"(?:f?min|f?max|f?abs|exp2?|log2?|sin|cos|tanh?|r?sqrt|pow|floor|ceil|round|fma|erf)f?"
 )
 """What a kernel may call: nothing of it waits for another kernel."""
-_KEEPS = (
+_STORED = re.compile(
     rb"(?:(?:->|\.)\s*\w+|\]|[;{}]\s*\*\s*\w+|^\s*\*\s*\w+)\s*(?<![=!<>])=\s*"
-    rb"(?:\([\w\s*]{1,80}\)\s*|\w{1,40}_cast<[^<>;]{1,80}>\s*\(\s*|[^;=?]{1,80}\?\s*|\w{0,40}\s*\{[^;}]{0,80}?)?\bNAME\b(?!\s*(?:\[|->|\.|\())|"
-    rb"\bnew\b[^;]{1,120}\bNAME\b\s*[,)]"
+    rb"(?:\([\w\s*]{1,80}\)\s*|\w{1,40}_cast<[^<>;]{1,80}>\s*\(\s*|[^;=?]{1,80}\?\s*|\w{0,40}\s*\{[^;}]{0,80}?)?\Z"
 )
-"""A pointer is written to memory, or an object is made of it."""
-_WHOLE = re.compile(rb"\b\w+\b(?!\s*(?:\[|->|\.|\())")
+"""What stands before a pointer that is written to memory."""
+_MADE_OF = re.compile(rb"\bnew\b[^;]{1,120}\Z")
+_NEXT_GIVEN = re.compile(rb"\s*[,)]")
+"""What stands around a pointer that an object is made of."""
+_PART = re.compile(rb"\s*(?:\[|->|\.|\()")
+_FAR_BACK = 300
+"""Bytes."""
 _THREAD = frozenset(b"threadIdx blockIdx blockDim gridDim x y z int unsigned size_t const auto".split())
 
 
@@ -80,15 +85,28 @@ def keeps(code: bytes, name: str, at: int, given: int) -> bool:
     """Whether the kernel writes the pointer that its argument ``at`` is to memory: ``node->values = values;``."""
     defined = kernel(code, name, given)
     parameter = defined.parameters[at] if defined is not None and at < given else b""
-    if defined is None or parameter not in _used_whole(defined.inside):
+    if defined is None or not parameter:
         return False
-    return re.search(_KEEPS.replace(b"NAME", parameter), defined.inside) is not None
+    inside = defined.inside
+    return any(
+        _STORED.search(inside, max(start - _FAR_BACK, 0), start)
+        or (_MADE_OF.search(inside, max(start - _FAR_BACK, 0), start) and _NEXT_GIVEN.match(inside, end))
+        for start, end in _wholes(parameter, inside)
+    )
 
 
-@lru_cache(maxsize=64)
-def _used_whole(inside: bytes) -> frozenset[bytes]:
-    """Names that stand there without an index or a member behind them."""
-    return frozenset(_WHOLE.findall(inside))
+def _wholes(word: bytes, inside: bytes) -> Iterator[tuple[int, int]]:
+    """Where the word stands without an index, a member or arguments behind it."""
+    at = inside.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (_is_of_word(inside[at - 1 : at]) or _is_of_word(inside[end : end + 1]) or _PART.match(inside, end)):
+            yield at, end
+        at = inside.find(word, end)
+
+
+def _is_of_word(letter: bytes) -> bool:
+    return letter.isalnum() or letter == b"_"
 
 
 def touches(code: bytes, name: str, at: int, given: int) -> bool:

@@ -45,7 +45,7 @@ from cuvet.source.program import (
     pointed_at,
 )
 from cuvet.source.result import RESULT, Ending, Summaries, Summary
-from cuvet.source.summaries import parts_of, struct_of, summary_of
+from cuvet.source.summaries import parts_of, points_to_numbers, struct_of, summary_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -101,6 +101,8 @@ class Effects:
         """By result of a function that returns a struct: the call, of which members are made."""
         self._on_heap: set[int] = set()
         """Memory of the host, which CUDA cannot end."""
+        self._holding: set[int] = set()
+        """Of that, what may hold objects in turn."""
         self._nothing: dict[int, tuple[Assign, Here]] = {}
         """By the word of a variable that was declared without a value: where that was."""
         self._unchecked: set[int] = set()
@@ -194,7 +196,7 @@ class Effects:
     def _not_of_cuda(self, operation: Invoke, here: Here) -> None:
         if operation.name in HEAP and operation.arguments:
             self._lose_members(operation, here)
-        else:
+        elif self._holding:
             for value in (*operation.arguments, operation.receiver):
                 self._share_heap(value)
         summary = summary_of(operation, self._summaries)
@@ -208,8 +210,11 @@ class Effects:
     def _assign(self, operation: Assign, here: Here) -> None:
         lvalue, value, handles = operation.lvalue, operation.value, self.handles
         self._follow_status(operation)
-        self._share_heap(value)
+        if self._holding:
+            self._share_heap(value)
         word = None if value is None else handles.word(value)
+        if word in self._on_heap and not points_to_numbers(self.function.locals.get(lvalue, "")):
+            self._holding.add(word)
         self._moved += isinstance(value, int) or not self.world.made_by.keys().isdisjoint(
             (word, handles.words.get(lvalue))
         )
@@ -427,30 +432,32 @@ class Effects:
 
     def _owns_heap(self, name: str) -> bool:
         """Whether the variable points to memory of the heap that only this function knows, and by no other variable."""
-        word = self.handles.known(name)
-        known = word in self._on_heap and word not in self.handles.escaped
-        return known and name in self.function.locals and name not in self.function.captured
+        word = self.handles.words.get(name)
+        if word not in self._holding or word in self.handles.escaped:
+            return False
+        return name in self.function.locals and name not in self.function.captured
 
     def _is_in_own_heap(self, lvalue: str) -> bool:
-        if not self._on_heap or "[" in lvalue or lvalue.count("->") != 1:
+        if not self._holding or "[" in lvalue or lvalue.count("->") != 1:
             return False
         name = root(lvalue)
         return lvalue.startswith(f"{name}->") and self._owns_heap(name)
 
     def _share_heap(self, value: Value) -> None:
         """Such memory, a copy of it, or the address of a part is passed on: what it holds, or will hold, can be reached from elsewhere."""
-        if not self._on_heap:
-            return
         lvalue = lvalue_of(value)
         name = root(lvalue)
-        if self._owns_heap(name) and (lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside)):
+        if not self._owns_heap(name):
+            return
+        if lvalue in (name, f"{name}[0]") or isinstance(value, Address | Inside):
             self.handles.give(name)
 
     def _copy_heap(self, operation: Invoke) -> None:
         """What CUDA is given of such memory may be copied to the device, with what it holds."""
-        for value in operation.arguments if self._on_heap else ():
-            if isinstance(value, str):
-                self._share_heap(value)
+        if self._holding:
+            for value in operation.arguments:
+                if isinstance(value, str):
+                    self._share_heap(value)
 
     def _lose_members(self, operation: Invoke, here: Here) -> None:
         """Memory of the heap is freed, and with it the only variables of what it holds."""

@@ -83,15 +83,19 @@ class Handles:
         if not names:
             return
         self.escaped.update([self.words[name] for name in names])
-        self.escaped.update([word for name in names for word in self.held(self.target(name))])
+        for name in names:
+            if target := self.target(name):
+                self.escaped |= self.held(target)
         if written:
             self._forget(names)
 
     def give_parts(self, lvalue: str) -> None:
         """A struct is passed on: what its members hold is known elsewhere."""
-        names = self._parts(lvalue)
-        self.escaped.update([self.words[name] for name in names], self.held(self.target(lvalue)))
-        self._forget(names)
+        if target := self.target(lvalue):
+            self.escaped |= self.held(target)
+        if names := self._parts(lvalue):
+            self.escaped.update([self.words[name] for name in names])
+            self._forget(names)
 
     def target(self, lvalue: str) -> str:
         """What the lvalue was given the address of; empty: nothing that is known."""

@@ -230,6 +230,8 @@ def _tests(function: Function, block: Block, source: Source) -> Iterator[Effect]
 
 def _is_only_filled(name: str, condition: Condition) -> bool:
     """Whether the condition gives nothing but the variable's address, to a call whose status it asks for."""
+    if f"&{name}" not in condition.text:
+        return False
     places = [match.start() for match in re.finditer(rf"(?<![\w.>]){re.escape(name)}\b", condition.text)]
     return bool(places) and all(re.search(r"[(,]&$", condition.text[:at]) for at in places)
 

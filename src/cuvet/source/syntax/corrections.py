@@ -44,9 +44,10 @@ _QT = re.compile(
     rb"\b(?:public|protected|private)\s+((?:Q_)?(?:slots|SLOTS))(?=\s*:)|^[ \t]*((?:signals|Q_SIGNALS)\s*:)(?!:)", re.M
 )
 """Qt's sections of a class."""
+_OPENED, _CLOSED = re.compile(rb"<<[ \t]{1,4}<"), re.compile(rb">>[ \t]{1,4}>")
 _LAUNCH = re.compile(rb"(?<!<)<<([ \t]{0,4})<(?!<)((?:[^;{}<]|<(?!<)){0,400}?)>>([ \t]{0,4})>(?=\s{0,8}\()")
 """``kernel << <grid, block>> >(...)``, as formatters for C++ write a launch."""
-_IF_FAILED = re.compile(rb"(?<!\w)IF_(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
+_IF_FAILED = re.compile(rb"IF_(?<!\wIF_)(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
 """``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
 _JUMPS = re.compile(rb"\b([A-Z]{1,20}_)(TRY|CATCH|FINALLY|END_TRY)\([^()\n]{0,40}\)[ \t]{0,8};")
 """``PG_TRY(); ... PG_CATCH(); ... PG_END_TRY();``, which PostgreSQL's elog.h makes of ``sigsetjmp``."""
@@ -61,11 +62,11 @@ _FUNCTION_NAME = re.compile(
 """Not of a macro, which may be a statement of its own."""
 _NAME_AT_END = re.compile(rb"((?:~|::\s{0,80}~?)?\w+)\s{0,80}\Z")
 _HANDLER = re.compile(rb"\}(\s{0,80}catch\s{0,80}\([^(){};]{0,200}\)\s{0,80}\{)")
-_LATE = re.compile(
-    rb"\bnew\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])|\boffsetof\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))|"
-    rb"(?<=[(,])\s*(typename)(?=\s+[\w:]{1,200}\{)"
-)
-"""``new T*`` in a list, an element in ``offsetof``, and ``typename`` of an object."""
+_NEW_POINTER = re.compile(rb"new(?<!\wnew)\s+[\w:]{1,100}\s*(\*+)(?=\s*[,)\[])")
+"""``new T*`` in a list."""
+_OFFSET_OF_ELEMENT = re.compile(rb"offsetof(?<!\woffsetof)\s*\([^()\[\]]{1,200}(\[[^()\[\]]{1,200}\])(?=\s*\))")
+_TYPENAME = re.compile(rb"(?<=[(,])\s*(typename)(?=\s+[\w:]{1,200}\{)")
+"""Before an object, ``f(typename T{})``."""
 _TITLE = re.compile(
     rb"^[ \t]*_{0,2}[A-Z][A-Z0-9_]{2,}\s*\((\s*\"(?:\\.|[^\"\\\n])*\"[^(){};\n]{0,200})\)(?=\s*\{)", re.M
 )
@@ -78,7 +79,9 @@ _BLANKED = (
         tuple(b"OVERRIDE FINAL NOEXCEPT NOTHROW DEPRECATED PURE GUARDED_BY REQUIRE EXCLUDE".split()),
     ),
     (_QT, (b"slots", b"SLOTS", b"signals", b"Q_SIGNALS")),
-    (_LATE, (b"new", b"offsetof", b"typename")),
+    (_NEW_POINTER, (b"new",)),
+    (_OFFSET_OF_ELEMENT, (b"offsetof",)),
+    (_TYPENAME, (b"typename",)),
     (_TITLE, (b'"',)),
 )
 """Of these what the group has is left out. Each is searched for only in a file with one of the words."""
@@ -119,8 +122,7 @@ _SEMICOLON = re.compile(rb"[ \t]{0,200};")
 _BEFORE_BLOCK = re.compile(rb"\s*(?:\Z|(?:if|for|while|switch|do)\b)")
 _ELSE = re.compile(rb"\s*else\b")
 NEVER = re.compile(rb"\s*#\s*if\s+0\b")
-_ASKED = re.compile(rb"^[ \t]*#[ \t]*if(?:n?def)?[ \t]+(\w+)", re.M)
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?=[ \t\r]|$)", re.M)
+_DEFINES_OR_ASKS = re.compile(rb"#[ \t]*(?:define[ \t]+(\w+)(?=\s|\Z)|if(?:n?def)?[ \t]+(\w+))")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)([^\n]*)", re.M)
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 _VISIBLE = re.compile(rb"[^\r\n]")
@@ -192,12 +194,22 @@ def _called_before(code: bytes, end: int) -> bytes:
 def with_constants(text: bytes) -> bytes:
     """Of ``#ifdef NAME`` and of ``#if NAME`` with the arm alone that is compiled, where the file itself defines the name before, in all
     builds, for the latter as 0 or 1, and the preprocessor asks nothing else of it."""
-    asked = set(_ASKED.findall(text))
-    if not asked or asked.isdisjoint(_DEFINED.findall(text)):
+    if not _asks_what_it_defines(text):
         return text
     code = cpp_code(text)
     values = _values(code)
     return _with_compiled_arms(text, code, values) if values else text
+
+
+def _asks_what_it_defines(text: bytes) -> bool:
+    """Whether it may ask for a name below a line that defines it, which the guard of a header does not."""
+    defined = set[bytes]()
+    for defines, asks in _DEFINES_OR_ASKS.findall(text):
+        if asks in defined:
+            return True
+        if defines:
+            defined.add(defines)
+    return False
 
 
 def _values(code: bytes) -> dict[bytes, bytes]:
@@ -254,7 +266,7 @@ def _blank_out(text: bytearray, start: int, end: int) -> None:
 
 def with_closed_brackets(text: bytes) -> bytes:
     """With no space between the brackets of launches."""
-    return _LAUNCH.sub(_close, text) if b"<< " in text or b">> >" in text else text
+    return _LAUNCH.sub(_close, text) if _OPENED.search(text) or _CLOSED.search(text) else text
 
 
 def _close(match: re.Match[bytes]) -> bytes:

@@ -22,6 +22,8 @@ _FILLED = re.compile(
     rb"\b(gettimeofday)\s*\(\s*&\s*(\w+)\s*,|\b(clock_gettime)\s*\(\s*\w+\s*,\s*&\s*(\w+)\s*\)|\b(QueryPerformanceCounter)\s*\(\s*&\s*(\w+)\s*\)"
 )
 _INLINE = re.compile(rb"(%s)\s*-\s*(\w+)\b" % _OF_HOST)
+_LESS = re.compile(rb"\)\s*-\s*\w")
+"""What such a difference has in any case."""
 _CLOCK = re.compile(rb"(?i)clock|time|seconds?\(|PerformanceCounter")
 _INTENDED = re.compile(
     rb"(?i)launch|enqueue|submit|dispatch|overhead|async|issue|schedul|queue|overlap|host|cpu|stall|block|return|immediate|latency"
@@ -76,7 +78,7 @@ def _readings(body: Body) -> Iterator[Reading]:
     for match in _FILLED.finditer(body.code):
         clock, variable = (each for each in match.groups() if each)
         yield Reading(start + match.start(), start + match.end(), clock, variable)
-    for match in _INLINE.finditer(body.code):
+    for match in _INLINE.finditer(body.code) if _LESS.search(body.code) else ():
         yield Reading(start + match.start(), start + match.end(), match[1], b"", match[2])
 
 
