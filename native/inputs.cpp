@@ -18,7 +18,8 @@ namespace {
 
 constexpr uint64_t PAGE = 4096;
 constexpr uint32_t MOST_INPUT_BYTES = 512;
-constexpr uint64_t MOST_STRING = 256;
+constexpr uint64_t MOST_STRING = 4096;  // names of kernels that templates make
+constexpr uint64_t STRING_STEP = 256;
 constexpr uint64_t MOST_ELEMENTS = 64;
 constexpr uint64_t MOST_IMAGE = uint64_t{64} << 20;
 constexpr uint32_t STORED_IMAGE = 4096;
@@ -42,17 +43,19 @@ uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
 }
 
 uint32_t read_string(uint64_t address, char* to) {
-    char text[MOST_STRING];
+    char text[STRING_STEP];
     uint64_t length = 0;
     while (length < MOST_STRING) {
         const uint64_t to_page_end = PAGE - (address + length) % PAGE;
-        const uint64_t wanted = to_page_end < MOST_STRING - length ? to_page_end : MOST_STRING - length;
-        const uint64_t got = read_carefully(address + length, text + length, wanted);
-        const void* end = memchr(text + length, 0, got);
-        length = end ? static_cast<uint64_t>(static_cast<const char*>(end) - text) : length + got;
+        const uint64_t wanted = to_page_end < STRING_STEP ? to_page_end : STRING_STEP;
+        const uint64_t got = read_carefully(address + length, text, wanted);
+        const void* end = memchr(text, 0, got);
+        const uint64_t found = end ? static_cast<uint64_t>(static_cast<const char*>(end) - text) : got;
+        const uint64_t kept = found < MOST_STRING - length ? found : MOST_STRING - length;
+        memcpy(to + length, text, kept);
+        length += kept;
         if (end || got < wanted) break;
     }
-    memcpy(to, text, length);
     return static_cast<uint32_t>(length);
 }
 

@@ -47,6 +47,12 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> symbols._Demangler:
         ("_Z1f\n_Z1g", "_Z1f\n_Z1g"),
         ("_Z\udc80", "_Z\udc80"),
         (bomb(4), "f"),
+        ("_ZN4mgpu8launch_kINS_5box_tIJNS_6arch_2", "mgpu::launch_k<…>"),
+        ("_ZN12_GLOBAL__N_15scaleIf", "(anonymous namespace)::scale<…>"),
+        ("_Z5scaleIf", "scale<…>"),
+        ("_ZN4mgpu8launch_k", "_ZN4mgpu8launch_k"),
+        ("_ZN4mg\x1bu8launch_kIf", "_ZN4mg\x1bu8launch_kIf"),
+        ("_ZN9999launch_kIf", "_ZN9999launch_kIf"),
     ],
 )
 def test_names(symbol: str, name: str) -> None:

@@ -43,6 +43,8 @@ _SYMBOL = np.dtype(
 _FUNCTION_TYPES = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 _GNU_BUILD_ID = 3
+_BEGIN = re.compile("_ZN?")
+_LENGTH = re.compile("[1-9][0-9]{0,3}")
 _REFERENCE = re.compile("[ST][0-9A-Z]*_")
 _PACK = re.compile("Dp|s[pPZ]")
 """In mangled names: to a part that came before or to an argument of a template; what stands for several arguments."""
@@ -304,10 +306,22 @@ atexit.register(_demangler.close)
 
 @cache
 def demangle(symbol: str) -> str:
-    """The C++ name of a mangled symbol, without parameters and return type; any other symbol as it is, and one that stands for more
-    than anybody reads."""
+    """The C++ name of a mangled symbol, without parameters and return type. Of one that stands for more than anybody reads, or that cannot
+    be read to its end, the name of the template, ``space::scale<…>``; any other symbol as it is."""
     whole = _demangled(symbol)
-    return without_signature(whole) if whole else symbol
+    return without_signature(whole) if whole else _template(symbol) or symbol
+
+
+def _template(symbol: str) -> str:
+    """The name of the function of which a mangled symbol is an instance; empty if it is none."""
+    match = _BEGIN.match(symbol)
+    at, parts = match.end() if match is not None else len(symbol), list[str]()
+    while (length := _LENGTH.match(symbol, at)) is not None and not (parts and symbol[2] != "N"):
+        at = length.end() + int(length[0])
+        parts.append(symbol[length.end() : at])
+    is_instance = bool(parts) and symbol[at : at + 1] == "I" and all(map(str.isidentifier, parts))
+    names = ("(anonymous namespace)" if part.startswith("_GLOBAL__N") else part for part in parts)
+    return f"{'::'.join(names)}<…>" if is_instance else ""
 
 
 def parameter_types(symbol: str) -> tuple[str, ...]:
