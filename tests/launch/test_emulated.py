@@ -380,6 +380,57 @@ def test_a_kernel_s_fault_names_the_launches_of_a_python_program(cuvet, tmp_path
     )
 
 
+def test_a_kernel_with_a_long_name_is_named(cuvet) -> None:
+    """Templates and lambdas make names of hundreds and thousands of letters."""
+    symbol = f"_ZN{'40' + 'deep' * 10}{'200' + 'names' * 40}5clearEPi"
+    program = f'''
+from cuvet.rules.programs import SETUP, Driver
+cu = Driver()
+exec(SETUP)
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry {symbol}(.param .u64 memory) {{"
+text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }}"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(text), "{symbol}")
+memory = cu.cuMemAlloc(1 << 25)
+cu.cuMemFree(memory)
+cu.launch(kernel, 0, memory)
+cu.cuCtxSynchronize()
+'''
+    (finding,) = cuvet.run(EMULATED, [sys.executable, "-c", program]).report.findings
+    assert len(symbol) > 256
+    assert finding.because[1].startswith(f"{'deep' * 10}::namesnames")
+
+
+RESET = """
+from cuvet.rules.programs import SETUP, Driver
+cu = Driver()
+exec(SETUP)
+text = b".version 7.0 .target sm_75 .address_size 64 .visible .entry say() { ret; } .visible .entry store(.param .u64 memory) {"
+text += b".reg .b64 %rd<2>; ld.param.u64 %rd1, [memory]; st.global.u32 [%rd1], 1; ret; }"
+module = cu.cuModuleLoadData(text)
+say, store = cu.cuModuleGetFunction(module, "say"), cu.cuModuleGetFunction(module, "store")
+memory = cu.cuMemAlloc(4096)
+"""
+
+
+@pytest.mark.parametrize(
+    ("works", "told"),
+    [
+        ("cu.launch(say, 0)", []),
+        ("cu.launch(store, 0, memory)", ["device-reset-pending"]),
+        ("cu.launch(store, 0, memory); cu.launch(say, 0)", ["device-reset-pending"]),
+        (
+            "cu.cuMemFree(memory); cu.launch(store, 0, memory); cu.cuCtxSynchronize(); cu.launch(say, 0)",
+            ["error-sticky"],
+        ),
+    ],
+    ids=["prints", "writes", "writes and prints", "failed before"],
+)
+def test_a_reset_after_kernels_that_only_print_loses_nothing(cuvet, works: str, told: list[str]) -> None:
+    """A reset is one of the ways to have the text of kernels printed; and what a failed kernel left is lost with a message."""
+    program = f"{RESET}{works}\ncu.cuDevicePrimaryCtxReset(device)"
+    assert cuvet.run((*EMULATED, "--races"), [sys.executable, "-c", program]).rules == told
+
+
 NUMBA = """
 import numpy
 from numba import cuda

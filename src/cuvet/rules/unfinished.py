@@ -1,6 +1,8 @@
 """What the rules about ending a context with work pending share."""
 
-from cuvet.model import Call, Context, ModelView
+from cuvet.model import Call, Context, ModelView, Stream
+from cuvet.model.objects import Function
+from cuvet.model.touching import launched
 from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import CallRule, Violation, Violations
 
@@ -11,10 +13,12 @@ class UnfinishedWork(CallRule):
     @classmethod
     def about(cls, call: Call, model: ModelView, context: Context | None, ending: str) -> Violations:
         """One violation for the context that ``call`` ends; ``ending`` says how: destroyed, reset."""
-        if context is None or not context.alive:
+        if context is None or not context.alive or context.error is not None:  # lost, which a call has told
             return
         unfinished = [
-            (stream, work) for stream in model.streams_of(context) if (work := model.pending(stream)) is not None
+            (stream, work)
+            for stream in model.streams_of(context)
+            if (work := model.pending(stream)) is not None and not _only_prints(work, stream, model)
         ]
         if not unfinished:
             return
@@ -28,3 +32,15 @@ class UnfinishedWork(CallRule):
                 for stream, work in unfinished[:3]
             ),
         )
+
+
+def _only_prints(work: Call, stream: Stream, model: ModelView) -> bool:
+    """Whether all that the stream has to do is a kernel whose code accesses no memory, as far as that is known: it leaves nothing but text,
+    which is printed when the context ends (CUDA C++ Programming Guide, Formatted Output, Limitations)."""
+    function = launched(work, model)
+    if model.touches is None or model.kernels is None or not isinstance(function, Function):
+        return False
+    use = model.kernels.use(function)
+    if use is None or use.uses or use.elsewhere:
+        return False
+    return all(access.stream is not stream for access in model.touches.in_flight(model.order))

@@ -11,7 +11,8 @@ class DeviceResetPending(UnfinishedWork):
       The results and errors of that work are lost without a message.
     instead: Call `cudaDeviceSynchronize`, check its status, and then reset. Or do not reset at all: the end of the process does it.
     limits: Waits that cannot be seen (a kernel's flag in mapped memory) do not count. Without `--record full`, only work that is always
-      stored and that is on non-blocking streams counts: calls that are not stored may have waited for the rest.
+      stored and that is on non-blocking streams counts: calls that are not stored may have waited for the rest. Silent if the context was
+      lost before, and, with `--races`, if all that is pending are kernels whose code accesses no memory: they can only print.
     """
 
     code = "CV121"
@@ -22,6 +23,8 @@ class DeviceResetPending(UnfinishedWork):
     evidence = """
     documented: the reset is immediate; the caller must make sure that no other thread of the process uses the device
       (CUDA Runtime API, Device Management, cudaDeviceReset)
+    documented: what kernels print is written when the context is destroyed by cudaDeviceReset or cuCtxDestroy
+      (CUDA C++ Programming Guide, Formatted Output, Limitations)
     measured, succeeds: a kernel running, also with cudaFreeAsync behind it, then cudaDeviceReset: no error, and the
       device works (freeasync_reset, reset_with_running_kernel)
     """
