@@ -180,3 +180,37 @@ assert cu.status == 0
 cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), a)
 assert cu.status == 0""",
     )
+
+
+def test_what_the_same_edge_would_prevent_follows_from_the_first_race(cuvet) -> None:
+    """What comes before on a stream, and what comes after on the other: one event orders it all."""
+    (race,) = found(
+        cuvet,
+        """
+other = cu.cuMemAlloc(4096)
+for _ in range(3):
+    cu.cuMemsetD8Async(memory, 0, 4096, a)
+    cu.cuMemsetD8Async(other, 0, 4096, a)
+    cu.cuMemsetD8Async(other, 1, 4096, b)
+    cu.launch(kernel, b, memory, 0)
+    cu.cuCtxSynchronize()
+""",
+    )
+    assert race.repeats == 3
+    assert [(each.repeats, each.message.partition(" while")[0]) for each in race.consequences] == [
+        (3, "kernel store writes device-memory#1 on stream#2")
+    ]
+
+
+def test_a_race_with_later_work_is_a_mistake_of_its_own(cuvet) -> None:
+    races = found(
+        cuvet,
+        """
+other = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+cu.cuMemsetD8Async(other, 0, 4096, a)
+cu.cuMemsetD8Async(other, 1, 4096, b)
+""",
+    )
+    assert [race.consequences for race in races] == [(), ()]

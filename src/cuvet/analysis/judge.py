@@ -34,6 +34,10 @@ _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
 
 
+_MOST_MISSING = 1 << 12
+"""Pairs of streams."""
+
+
 class Judge:
     """Judges the calls of one process, in their order."""
 
@@ -54,6 +58,8 @@ class Judge:
         """By thread: the ticks at which the last call of a library returned of which it is known what it touches."""
         self._told_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
+        self._missing: dict[tuple[int, int], tuple[int, RecordedCall]] = {}
+        """By the numbers of two streams: for which work of the first the second does not wait, and the call that showed it."""
 
     def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
         """Whether a rule says something about the call, or about its failure. ``record`` has when it was made."""
@@ -112,11 +118,25 @@ class Judge:
         standing = [each for each in found if each.stands(call, status)]
         if any(each.rule.answers for each in standing) and _answers_library(call, outcome.status):
             standing = [each for each in standing if not each.rule.answers]
-        standing = _with_cause(model, call, standing)
+        standing = [self._with_first(call, each) for each in _with_cause(model, call, standing)]
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 self.report(call, violation, violation.rule.answers and outcome.status in answers(call.asked))
         return bool(standing)
+
+    def _with_first(self, call: RecordedCall, violation: Violation) -> Violation:
+        """A race that would not be if an earlier one had been prevented follows from that."""
+        edge = violation.edge
+        if edge is None:
+            return violation
+        work, first = self._missing.get((edge.other, edge.waits), (-1, call))
+        if edge.work <= work:
+            likewise = frozenset({violation.rule.name})
+            return violation if first is call else dataclasses.replace(violation, cause=first, cause_rules=likewise)
+        if len(self._missing) >= _MOST_MISSING:
+            self._missing.clear()
+        self._missing[edge.other, edge.waits] = (edge.work, call)
+        return violation
 
     def _explain(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         failure = explain_failure(call, outcome, model)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from cuvet.catalog.results import INVALID_VALUE
 from cuvet.findings import Severity
@@ -50,6 +50,14 @@ __all__ = [
 ]
 
 
+class Edge(NamedTuple):
+    """What is missing: stream number ``waits`` waits for work number ``work`` of stream number ``other``."""
+
+    other: int
+    work: int
+    waits: int
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A rule broken by a call.
@@ -63,7 +71,7 @@ class Violation:
     is as severe and of one of the rules named in ``cause_rules`` (none: of any). ``held``, if memory is exhausted: what holds the memory of
     that kind, read when the finding is made. ``earlier``: calls without which it would not be wrong, each with what it did; two violations
     that differ in the first are two findings. ``help``: what to do, if that can be said better than the rule does. ``times``: for how many
-    objects that are alike it stands.
+    objects that are alike it stands. ``edge``, of a race: which stream would have to wait for which work of which other one.
     """
 
     rule: type[Rule]
@@ -82,6 +90,7 @@ class Violation:
     earlier: tuple[tuple[str, Call], ...] = ()
     help: str = ""
     times: int = 1
+    edge: Edge | None = None
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned

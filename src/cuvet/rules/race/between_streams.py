@@ -1,11 +1,12 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView, Stream
 from cuvet.model.touches import Access
 from cuvet.model.touching import stream_worked_on, touched, touches_memory
 from cuvet.rules.occasions import while_looking_for_races
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Edge, Violation
 from cuvet.rules.works import MissingEdge, race, work
 
 _OF_RUNTIME = ("cudaEventRecord", "cudaStreamWaitEvent")
@@ -929,7 +930,8 @@ private:
                 told.add(access.call)
                 this, that = work(call, model), work(access.call, model)
                 missing = _missing_edge(this, that, call, stream, access)
-                yield race(cls, call, model, stream, touch, access, missing)
+                edge = Edge(*access.position, stream.number) if access.position is not None else None
+                yield replace(race(cls, call, model, stream, touch, access, missing), edge=edge)
 
 
 def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Access) -> MissingEdge:
