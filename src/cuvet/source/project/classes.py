@@ -18,7 +18,15 @@ from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.source.calls import meaning, resets_device
 from cuvet.source.languages.cpp_text import holds_several
 from cuvet.source.ownership import WRONG_FUNCTION, ends_its_object, is_fixture
-from cuvet.source.project.left_out import given_like_another, left_out, past, really, touched, variables_left_out
+from cuvet.source.project.left_out import (
+    asked_by,
+    given_like_another,
+    left_out,
+    past,
+    really,
+    touched,
+    variables_left_out,
+)
 from cuvet.source.project.members import aliased, copied, ended_twice, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.throwing import lost_if_thrown, throwing
@@ -170,9 +178,9 @@ def _wrong_function(
         return None
     if any(effect.within for effect in (*made, *ended)):
         return None  # another member within it may be meant each time
-    rightly = any(effect.kind in kinds for effect in ended)
+    rightly = [effect for effect in ended if effect.kind in kinds]
     for effect in ended:
-        if effect.guarded and rightly:
+        if (effect.guarded or effect.left_before) and not all(_asks_no_more(effect, right) for right in rightly):
             continue  # a condition tells them apart
         if effect.kind == "heap" and (
             effect.guarded or any(each.guarded for each in made) or not _of_every_object(effect, made, ended)
@@ -183,6 +191,12 @@ def _wrong_function(
         if made[0].kind == _DEVICE and effect.kind in (_HOST, "heap"):
             return made[0], effect, *WRONG_FUNCTION[Kind.MEMORY]
     return None
+
+
+def _asks_no_more(effect: Effect, other: Effect) -> bool:
+    """Whether all that the conditions of the effect ask is known, and asked for the other one too."""
+    asked = asked_by(effect)
+    return bool(asked) and not effect.left_before and asked <= asked_by(other)
 
 
 def _of_every_object(effect: Effect, made: list[Effect], ended: list[Effect]) -> bool:

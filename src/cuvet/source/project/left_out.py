@@ -156,12 +156,12 @@ def _is_renewed(ended: Effect, made: list[Effect]) -> bool:
 def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
     """Whether the member is ended where it was made, and not whenever it was."""
     same = [effect for effect in made if effect.function == ended.function]
-    asked = _asked(ended)
-    always = any(asked and asked <= _asked(effect) for effect in same) or _asks_flag(ended)
+    asked = asked_by(ended)
+    always = any(asked and asked <= asked_by(effect) for effect in same) or _asks_flag(ended)
     return ended.guarded and bool(same) and not always
 
 
-def _asked(effect: Effect) -> set[tuple[str, bool]]:
+def asked_by(effect: Effect) -> set[tuple[str, bool]]:
     """What the conditions around it ask, whatever the variables in them are by then: two loops over the same are two of the same."""
     return {(text.partition(" ")[0], truth) for text, truth in effect.under}
 

@@ -15,6 +15,7 @@ from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
 
 _MOST_ANCESTORS = 5
+_RESETS = re.compile(r"(?i)reset")
 _TYPE = re.compile(r"([A-Za-z_]\w*)\s*(?:<.*>)?[\s*&\[\]]*$")
 """The class that a type names."""
 
@@ -37,8 +38,14 @@ class Whole:
 
     @property
     def run_at_end(self) -> set[str]:
-        """Functions that those which end the object call of it."""
-        return {name for function, called in self.own_calls.items() if ends_its_object(function) for name in called}
+        """Functions that those which end the object call of it. Where the destructor is in sight, a reset only begins anew."""
+        begins_anew = "__del__" in self.defined
+        return {
+            name
+            for function, called in self.own_calls.items()
+            if ends_its_object(function) and not (begins_anew and _RESETS.match(function))
+            for name in called
+        }
 
     def of(self, member: str, *verbs: str) -> list[Effect]:
         return [effect for effect in self.effects.get(member, ()) if effect.verb in verbs]
