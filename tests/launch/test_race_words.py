@@ -214,3 +214,19 @@ cu.cuMemsetD8Async(other, 1, 4096, b)
 """,
     )
     assert [race.consequences for race in races] == [(), ()]
+
+
+def test_what_follows_from_a_race_that_a_comment_ignores_is_told(cuvet) -> None:
+    program = cuvet.tmp_path / "program.py"
+    program.write_text(f"""{PROGRAM}
+other = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemsetD8Async(other, 0, 4096, a)
+cu.cuMemsetD8Async(other, 1, 4096, b)  # cuvet: ignore[race-between-streams] nobody reads it
+cu.cuMemsetD8Async(memory, 1, 4096, b)
+""")
+    report = cuvet.run(("--device", "emulated", "--races"), [sys.executable, program]).report
+    assert [finding.message.partition(" on ")[0] for finding in report.findings] == [
+        "cuMemsetD8Async writes device-memory#1"
+    ]
+    assert report.stats["ignored"] == 1

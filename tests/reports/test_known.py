@@ -33,7 +33,7 @@ def lines(findings: Iterable[Finding]) -> list[int | None]:
 )
 def test_what_is_in_the_baseline_is_not_new(now: Finding) -> None:
     known = Known([finding(at(8))])
-    assert known.has(now) and known.new([now]) == ()
+    assert known.has(now) and known.new([now]) == ((), 1)
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_what_is_in_the_baseline_is_not_new(now: Finding) -> None:
 )
 def test_what_is_not_is(now: Finding) -> None:
     known = Known([finding(at(8))])
-    assert not known.has(now) and known.new([now]) == (now,)
+    assert not known.has(now) and known.new([now]) == ((now,), 0)
 
 
 def test_a_second_one_in_the_function_is_new() -> None:
     known = Known([finding(at(8)), finding(at(30))])
-    assert lines(known.new([finding(at(line)) for line in (8, 20, 30)])) == [20]
-    assert lines(known.new([finding(at(line)) for line in (9, 21, 31)])) == [31], (
+    assert lines(known.new([finding(at(line)) for line in (8, 20, 30)])[0]) == [20]
+    assert lines(known.new([finding(at(line)) for line in (9, 21, 31)])[0]) == [31], (
         "none is where it was: as many as there were"
     )
-    assert known.new([finding(at(9)), finding(at(31))]) == ()
+    assert known.new([finding(at(9)), finding(at(31))]) == ((), 2)
 
 
 def test_a_race_has_two_sides() -> None:
@@ -66,13 +66,23 @@ def test_a_race_has_two_sides() -> None:
         return finding(at(8), earlier=(EarlierCall(text="wrote", site=site(at(3, other))),))
 
     known = Known([race("fill")])
-    assert known.new([race("fill")]) == ()
-    assert known.new([race("copy")]) != ()
+    assert known.new([race("fill")]) == ((), 1)
+    assert known.new([race("copy")])[1] == 0
 
 
 def test_what_followed_from_another_is_known_too() -> None:
     known = Known([finding(at(8), consequences=(finding(at(9, "fill"), rule="CV202"),))])
-    assert known.new([finding(at(9, "fill"), rule="CV202")]) == ()
+    assert known.new([finding(at(9, "fill"), rule="CV202")]) == ((), 1)
+
+
+def test_what_the_same_rule_says_behind_a_known_one_may_be_new() -> None:
+    behind = (
+        finding(at(9, "fill")),
+        finding(at(30, "copy")),
+        finding(at(40, "other"), rule="CV202"),
+    )
+    known = Known([finding(at(8), consequences=behind[:1])])
+    assert known.new([finding(at(8), consequences=behind)]) == ((behind[1],), 2)
 
 
 def written(folder: Path, text: bytes) -> Path:

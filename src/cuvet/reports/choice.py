@@ -12,7 +12,7 @@ import msgspec
 
 from cuvet import configuration
 from cuvet.configuration import Key, Table
-from cuvet.reports.ignored import is_ignored, with_findings, without_ignored
+from cuvet.reports.ignored import is_ignored, with_findings, without, without_ignored
 from cuvet.reports.verdict import LEAST
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ class Choice:
         selected = tuple(finding for finding in report.findings if self._is_selected(finding))
         report_of_selected = without_ignored(with_findings(report, selected))
         kept = report_of_selected.findings
-        there = tuple(finding for finding in kept if not self._is_suppressed(finding))
-        new = self.known.new(there) if self.known else there
+        there, suppressed = without(self._is_suppressed, kept)
+        new, known = self.known.new(there) if self.known else (there, 0)
         left_out = {
             "unselected": len(report.findings) - len(selected),
-            "suppressed": len(kept) - len(there),
-            "baseline": len(there) - len(new),
+            "suppressed": suppressed,
+            "baseline": known,
         }
         return msgspec.structs.replace(
             with_findings(report_of_selected, new),

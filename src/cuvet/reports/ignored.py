@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ def without_ignored(report: Report) -> Report:
         return report
     from cuvet.source.tool.ignores import mistakes  # start: only for findings
 
-    kept = tuple(finding for finding in report.findings if not is_ignored(finding))
-    ignored = Counter(ignored=len(report.findings) - len(kept))
+    kept, hidden = without(is_ignored, report.findings)
+    ignored = Counter(ignored=hidden)
     wrong = dict.fromkeys(
         f"{frame.file}:{comment.line}: {why}"
         for finding in report.findings
@@ -32,6 +32,21 @@ def without_ignored(report: Report) -> Report:
     )
     stats = dict(Counter(report.stats) + ignored)
     return msgspec.structs.replace(with_findings(report, kept), hints=(*report.hints, *wrong), stats=stats)
+
+
+def without(hides: Callable[[Finding], bool], findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], int]:
+    """The findings that are not hidden, and how many are. What the same rule says of what follows from a hidden one stands by itself then:
+    that may be a mistake although the other is none."""
+    kept: list[Finding] = []
+    count = 0
+    for finding in findings:
+        if hides(finding):
+            behind, more = without(hides, (each for each in finding.consequences if each.name == finding.name))
+            kept += behind
+            count += 1 + more
+        else:
+            kept.append(finding)
+    return tuple(kept), count
 
 
 def with_findings(report: Report, kept: tuple[Finding, ...]) -> Report:

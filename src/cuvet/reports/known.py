@@ -13,6 +13,7 @@ from cuvet.findings import SCHEMA, Finding, Report
 from cuvet.printable import valid
 from cuvet.regular import read_whole
 from cuvet.reports.identity import fingerprint
+from cuvet.reports.ignored import without
 from cuvet.reports.terminal import located
 
 _MOST_BYTES = 64 << 20
@@ -33,8 +34,9 @@ class Known:
         """Whether there is one like it."""
         return _place(finding) in self._places
 
-    def new(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        """Those that are not known. One on the line of a known one is that; of the others in its function as many as are left."""
+    def new(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], int]:
+        """Those that are not known, and how many are. One on the line of a known one is that; of the others in its function as many as are
+        left."""
         places, lines = self._places.copy(), self._lines.copy()
         known: set[int] = set()
         for exactly in (True, False):
@@ -45,7 +47,8 @@ class Known:
                     known.add(index)
                     places[place] -= 1
                     lines[key] -= exactly
-        return tuple(finding for index, finding in enumerate(findings) if index not in known)
+        decided = {id(finding): index in known for index, finding in enumerate(findings)}
+        return without(lambda each: decided[id(each)] if id(each) in decided else self.has(each), findings)
 
 
 def _with_consequences(finding: Finding) -> Iterator[Finding]:
