@@ -121,7 +121,7 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
         and (severity := _how_complete(whole, member, lasting))
         and _missed(whole, made[0])
     ):
-        last = _ending_function(whole)
+        last = _ending_function(whole, made[0].owner)
         where = f", though {last.frame.function} ends others" if last is not None else ""
         message = f"{made[0].kind} {whole.name}::{member} is never {past(made[0])}{where}"
         yield finding_of(SourceMemberLeak, whole, member, made[0], message, made[0], last, severity=severity)
@@ -234,11 +234,15 @@ def _ends_what_it_makes(whole: Whole, member: str) -> bool:
     return _ending_function(whole) is not None
 
 
-def _ending_function(whole: Whole) -> Effect | None:
-    """Where a function that sounds like an end ends members of the class."""
+def _ending_function(whole: Whole, owner: str = "") -> Effect | None:
+    """Where a function that sounds like an end ends members of the class. ``owner``: not one of another class that is derived from it."""
     for effects in whole.effects.values():
         for effect in effects:
-            if effect.verb == "ends" and ends_its_object(effect.function):
+            if (
+                effect.verb == "ends"
+                and ends_its_object(effect.function)
+                and effect.owner in (owner or effect.owner, whole.name)
+            ):
                 return effect
     return None
 

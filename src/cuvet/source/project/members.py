@@ -35,8 +35,9 @@ def copied(whole: Whole) -> Iterator[Finding]:
     if any(_MOVES_ONLY.search(kind) for kind in outline.members.values()):
         return
     for member, kind in outline.members.items():
-        ended = [effect for effect in whole.of(member, "ends") if effect.function == "__del__"]
-        made = [effect for effect in whole.of(member, "makes") if effect.function == "__init__"]
+        own = [effect for effect in whole.of(member, "makes", "ends") if effect.owner == whole.name]
+        ended = [effect for effect in own if effect.verb == "ends" and effect.function == "__del__"]
+        made = [effect for effect in own if effect.verb == "makes" and effect.function == "__init__"]
         if ended and made and HANDLE.search(kind) and "[]" not in kind:
             message = f"{whole.name} can be copied, and each copy's destructor ends the same {member}"
             yield finding_of(SourceCopiedOwner, whole, member, ended[0], message, made[0], ended[0])
