@@ -202,6 +202,14 @@ for _ in range(3):
     ]
 
 
+def test_a_race_at_the_same_place_is_a_repeat(cuvet) -> None:
+    (race,) = found(
+        cuvet,
+        "cu.cuMemsetD8Async(memory, 0, 4096, a)\nfor _ in range(3):\n    cu.cuMemsetD8Async(memory, 1, 4096, b)",
+    )
+    assert (race.repeats, race.consequences) == (3, ())
+
+
 def test_a_race_with_later_work_is_a_mistake_of_its_own(cuvet) -> None:
     races = found(
         cuvet,

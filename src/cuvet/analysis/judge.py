@@ -131,8 +131,9 @@ class Judge:
             return violation
         work, first = self._missing.get((edge.other, edge.waits), (-1, call))
         if edge.work <= work:
+            again = (first.stack, first.entry_point) == (call.stack, call.entry_point)
             likewise = frozenset({violation.rule.name})
-            return violation if first is call else dataclasses.replace(violation, cause=first, cause_rules=likewise)
+            return violation if again else dataclasses.replace(violation, cause=first, cause_rules=likewise)
         if len(self._missing) >= _MOST_MISSING:
             self._missing.clear()
         self._missing[edge.other, edge.waits] = (edge.work, call)
