@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,12 +50,8 @@ class Places:
             return
         level = (touch.end - touch.start - 1).bit_length()
         self._levels[level] += by
-        for at in _numbers(touch.start, touch.end, level):
+        for at in range(touch.start >> level, ((touch.end - 1) >> level) + 1):
             block = (level, at, touch.writes is False)
             self._blocks[block] += by
             if not self._blocks[block]:
                 del self._blocks[block]
-
-
-def _numbers(start: int, end: int, level: int) -> Iterator[int]:
-    yield from range(start >> level, ((end - 1) >> level) + 1)
