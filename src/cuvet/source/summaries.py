@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from cuvet.catalog import Kind
 from cuvet.source.calls import ASKING, Meaning, meaning
@@ -16,9 +15,6 @@ from cuvet.source.result import RESULT, Ending, Parts, Summaries, Summary
 
 _WORD = re.compile(r"\w+")
 _STRUCT = re.compile(r"(?:(?:const|struct)\s+)*(?:\w+::)*(?!auto\b)([A-Za-z_]\w*)\s*[*&]?")
-_NUMBERS = re.compile(
-    r"(?:const\s+)?(?:(?:un)?signed\b\s*)?(?:bool|char|short|int|long(?:\s+long)?|float|double|size_t|u?int\d+_t)?\s*(?:const\s*)?\*"
-)
 _MOST_PARTS = 64
 _PART = re.compile(r"(\w+)(\.|->)(\w+(?:\.\w+)*)")
 """A variable, or what a pointer points to, and a member of it."""
@@ -333,12 +329,6 @@ def struct_of(kind: str) -> str:
     """The name of the struct in a type: a value, a pointer or a reference. Empty for other types."""
     match = _STRUCT.fullmatch(kind.strip())
     return match[1] if match is not None else ""
-
-
-@lru_cache(1 << 12)
-def points_to_numbers(kind: str) -> bool:
-    """Whether the type is a pointer to numbers, which hold nothing else."""
-    return _NUMBERS.fullmatch(kind.strip()) is not None
 
 
 def _made_kind(api: str) -> Kind:

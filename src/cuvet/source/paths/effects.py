@@ -45,7 +45,7 @@ from cuvet.source.program import (
     pointed_at,
 )
 from cuvet.source.result import RESULT, Ending, Summaries, Summary
-from cuvet.source.summaries import parts_of, points_to_numbers, struct_of, summary_of
+from cuvet.source.summaries import parts_of, struct_of, summary_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -213,7 +213,9 @@ class Effects:
         if self._holding:
             self._share_heap(value)
         word = None if value is None else handles.word(value)
-        if word in self._on_heap and not points_to_numbers(self.function.locals.get(lvalue, "")):
+        if word in self._on_heap and not holds_no_handle(
+            self.function.locals.get(lvalue, "").strip().removesuffix("*")
+        ):
             self._holding.add(word)
         self._moved += isinstance(value, int) or not self.world.made_by.keys().isdisjoint(
             (word, handles.words.get(lvalue))

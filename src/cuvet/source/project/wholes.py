@@ -15,7 +15,8 @@ from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
 
 _MOST_ANCESTORS = 5
-_RESETS = re.compile(r"(?i)reset")
+_RESETS = re.compile(r"(?i)reset_?(?!all\b)\w")
+"""Something is reset, not all that there is."""
 _TYPE = re.compile(r"([A-Za-z_]\w*)\s*(?:<.*>)?[\s*&\[\]]*$")
 """The class that a type names."""
 
@@ -38,7 +39,7 @@ class Whole:
 
     @property
     def run_at_end(self) -> set[str]:
-        """Functions that those which end the object call of it. Where the destructor is in sight, a reset only begins anew."""
+        """Functions that those which end the object call of it. With the destructor in sight, a reset of something only begins it anew."""
         begins_anew = "__del__" in self.defined
         return {
             name
