@@ -218,7 +218,8 @@ def section() -> str:
         f"{len(judged) - wrong} with the same exit code and output (or, if flaky, with other output without cuvet too) "
         f"and no false error or warning, {wrong} otherwise.",
         f"Run by `tests/hardware/others.py` on {'; '.join(where)}. Numbers in the output are not compared: programs print "
-        "times. What is called sealed was not looked at while cuvet was changed, nor were the repositories that are named in full.",
+        "times. What is called sealed was not looked at while cuvet was changed; of the repositories that are named in full "
+        "nothing had been run before.",
     ]
     for source in dict.fromkeys(row.source for row in judged):
         text += ["", f"### {source}", "", *of_source([row for row in judged if row.source == source])]
