@@ -350,6 +350,11 @@ class ModelView:
         work = stream.last_work
         return None if work is None or self.finished(work) else work
 
+    def accesses(self, stream: Stream) -> Iterator[Access]:
+        """What work of the stream accesses that the host is certain not to have waited for; nothing unless that is remembered."""
+        in_flight = () if self.touches is None else self.touches.in_flight(self.order)
+        return (access for access in in_flight if access.stream is stream)
+
     def captures(self) -> tuple[Capture, ...]:
         """The captures in progress, oldest first."""
         return tuple(self.live_captures)

@@ -43,4 +43,4 @@ def _only_prints(work: Call, stream: Stream, model: ModelView) -> bool:
     use = model.kernels.use(function)
     if use is None or use.uses or use.elsewhere:
         return False
-    return all(access.stream is not stream for access in model.touches.in_flight(model.order))
+    return next(model.accesses(stream), None) is None
