@@ -702,3 +702,13 @@ def test_an_event_that_is_gone_or_bytes_that_end_too_soon_record_nothing(cu: Dri
     cu.cuLaunchKernelEx(b"\1" * 32 + bytes(24), function, 0, 0, status=0, attributes=(7).to_bytes(71, "little"))
     cu.cuMemsetD8Async(memory, 1, 4096, b)
     assert said(cu) == [("race-between-streams", ["cuLaunchKernelEx"])]
+
+
+@pytest.mark.parametrize(("given", "told"), [("nothing", []), ("a number", []), ("memory", ["device-reset-pending"])])
+def test_a_reset_behind_a_kernel_without_ptx_is_told_of_if_it_is_given_memory(
+    cu: Drive, given: str, told: list[str]
+) -> None:
+    """Else it can only print: a kernel that launches kernels, say."""
+    launch(cu, 0, *{"nothing": (), "a number": (8,), "memory": (cu.cuMemAlloc(4096),)}[given])
+    cu.cuDevicePrimaryCtxReset(0)
+    assert [rule for rule, _ in said(cu)] == told

@@ -35,12 +35,15 @@ class UnfinishedWork(CallRule):
 
 
 def _only_prints(work: Call, stream: Stream, model: ModelView) -> bool:
-    """Whether all that the stream has to do is a kernel whose code accesses no memory, as far as that is known: it leaves nothing but text,
-    which is printed when the context ends (CUDA C++ Programming Guide, Formatted Output, Limitations)."""
+    """Whether all that the stream has to do is a kernel that accesses no memory, as far as is known: it leaves nothing but text, which is
+    printed when the context ends (CUDA C++ Programming Guide, Formatted Output, Limitations). Of code that is not known its arguments
+    tell: without PTX are, among others, kernels that launch kernels."""
     function = launched(work, model)
-    if model.touches is None or model.kernels is None or not isinstance(function, Function):
+    if model.touches is None or not isinstance(function, Function):
         return False
-    use = model.kernels.use(function)
-    if use is None or use.uses or use.elsewhere:
+    use = None if model.kernels is None else model.kernels.use(function)
+    if use is None and work.arguments is None:
+        return False
+    if use is not None and (use.uses or use.elsewhere):
         return False
     return next(model.accesses(stream), None) is None

@@ -12,7 +12,8 @@ class DeviceResetPending(UnfinishedWork):
     instead: Call `cudaDeviceSynchronize`, check its status, and then reset. Or do not reset at all: the end of the process does it.
     limits: Waits that cannot be seen (a kernel's flag in mapped memory) do not count. Without `--record full`, only work that is always
       stored and that is on non-blocking streams counts: calls that are not stored may have waited for the rest. Silent if the context was
-      lost before, and, with `--races`, if all that is pending are kernels whose code accesses no memory: they can only print.
+      lost before, and, with `--races`, if all that is pending are kernels that can only print: whose PTX accesses no memory, or that have
+      no PTX and are given no memory.
     """
 
     code = "CV121"
