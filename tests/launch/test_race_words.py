@@ -74,6 +74,7 @@ def test_it_is_said_which_stream_does_not_wait_for_the_default_stream(cuvet) -> 
     (race,) = found(cuvet, "cu.cuMemsetD8Async(memory, 0, 4096, a)\ncu.cuMemsetD8(memory + 4095, 1, 1)")
     assert race.because[0] == "cuMemsetD8 on default-stream writes byte 4095 of device-memory#1"
     assert race.because[-1] == "stream#1 does not synchronise with the default stream (CU_STREAM_NON_BLOCKING)"
+    assert race.help.endswith(" before cuMemsetD8; or create stream#1 without CU_STREAM_NON_BLOCKING")
 
 
 def test_there_is_a_finding_for_each_pair_of_places(cuvet) -> None:

@@ -952,16 +952,20 @@ def _missing_edge(this: str, that: str, call: Call, stream: Stream, access: Acce
             f"let {stream.name} wait for {event.name} ({wait_event}) before {this}",
             ((f"{event.name} is recorded on {other.name}", record),),
         )
+    apart = _apart(stream, other)
+    flag = "cudaStreamNonBlocking" if call.asked.startswith("cuda") else "CU_STREAM_NON_BLOCKING"
     return MissingEdge(
-        (f"no event is recorded on {other.name} after {that} for which {stream.name} waits", *_apart(stream, other)),
+        (
+            f"no event is recorded on {other.name} after {that} for which {stream.name} waits",
+            *(f"{name} does not synchronise with the default stream ({flag})" for name in apart),
+        ),
         f"record an event on {other.name} after {that} ({record_event}), and let {stream.name} wait for it "
-        f"({wait_event}) before {this}",
+        f"({wait_event}) before {this}" + "".join(f"; or create {name} without {flag}" for name in apart),
     )
 
 
-def _apart(*streams: Stream) -> Iterator[str]:
-    """Why the default stream, if it is one of the two, does not order them."""
-    if any(stream.legacy for stream in streams):
-        for stream in streams:
-            if not stream.legacy and not stream.blocking:
-                yield f"{stream.name} does not synchronise with the default stream (CU_STREAM_NON_BLOCKING)"
+def _apart(*streams: Stream) -> list[str]:
+    """The streams that the default stream, if it is one of the two, does not order."""
+    if not any(stream.legacy for stream in streams):
+        return []
+    return [stream.name for stream in streams if not stream.legacy and not stream.blocking]
