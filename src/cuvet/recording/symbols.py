@@ -43,6 +43,7 @@ _SYMBOL = np.dtype(
 _FUNCTION_TYPES = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 _GNU_BUILD_ID = 3
+_CLONE = re.compile(r"(?:\.(?:cold|part|constprop|isra)(?:\.\d+)*)+$")
 _BEGIN = re.compile("_ZN?")
 _LENGTH = re.compile("[1-9][0-9]{0,3}")
 _REFERENCE = re.compile("[ST][0-9A-Z]*_")
@@ -307,9 +308,9 @@ atexit.register(_demangler.close)
 @cache
 def demangle(symbol: str) -> str:
     """The C++ name of a mangled symbol, without parameters and return type. Of one that stands for more than anybody reads, or that cannot
-    be read to its end, the name of the template, ``space::scale<…>``; any other symbol as it is."""
+    be read to its end, the name of the template, ``space::scale<…>``; any other symbol without what GCC adds to that of a part."""
     whole = _demangled(symbol)
-    return without_signature(whole) if whole else _template(symbol) or symbol
+    return without_signature(whole) if whole else _template(symbol) or _CLONE.sub("", symbol)
 
 
 def _template(symbol: str) -> str:
