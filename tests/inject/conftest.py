@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.image.built.build import nvcc
 
 from cuvet.launch import environment
 
@@ -36,7 +37,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if not path.exists():
             libraries = [f"-L{environment.NATIVE}", "-l:libcudart.so.13", "-l:libcuda.so.1"]
             source = HERE / "programs" / f"{name}.cpp"
-            subprocess.run(["c++", "-g", "-O1", f"-I{headers}", "-o", path, source, *libraries], check=True)
+            command: list[str | Path] = ["c++", "-g", "-O1", f"-I{headers}", "-o", path, source, *libraries]
+            if not source.exists():
+                options = ["-g", "-O3", "-arch=sm_75", "-cudart=none", "-cudadevrt=none", "-o", path]
+                command = [nvcc(), *options, source.with_suffix(".cu"), "-Xlinker", ",".join(libraries[:2])]
+            subprocess.run(command, check=True)
         return path
 
     return compile_program

@@ -124,6 +124,18 @@ def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, progra
     assert done.verdicts == {api: "crash"}
 
 
+def test_a_launch_is_one_place(inject: Inject, program: Program) -> None:
+    """What the runtime looks up before it is no place: that it failed would be called another way that the program took."""
+    done = inject("--quick", "--format", "json", "--", program("launches"))
+    found = sorted((site["line"], site["api"], site["verdict"]) for site in done.report["sites"])
+    assert found == [
+        (13, "cudaMalloc", "handled"),
+        (14, "cudaLaunchKernel", "ignored"),
+        (15, "cudaLaunchKernel", "ignored"),
+        (16, "cudaFree", "handled"),
+    ]
+
+
 def test_a_call_of_a_runtime_that_is_linked_in_is_one_place(inject: Inject, program: Program) -> None:
     done = inject("--quick", "--format", "json", "--", program("linked"))
     assert done.verdicts == {"cudaStreamCreate": "handled", "cudaStreamDestroy": "handled"}

@@ -251,7 +251,7 @@ def _main_calls(
 ) -> set[Key]:
     """What each call of the runtime is about: it initialises, asks and loads before it does what it was called for. All calls of the driver
     where the program called it itself."""
-    asked: defaultdict[Hashable, dict[Key, None]] = defaultdict(dict)
+    asked: defaultdict[tuple[str, Hashable], dict[Key, None]] = defaultdict(dict)
     main = set()
     for each in records:
         key = Key(site_of[each.stack], each.entry_point)
@@ -262,11 +262,15 @@ def _main_calls(
             found[key] = None
         else:
             main.add(key)
-    return main | {_main(list(found), entry_points) for found in asked.values()}
+    groups = (_main(list(found), entry_points, api) for (api, _), found in asked.items())
+    return main.union(each for each in groups if each is not None)
 
 
-def _main(found: list[Key], entry_points: dict[int, EntryPoint]) -> Key:
+def _main(found: list[Key], entry_points: dict[int, EntryPoint], api: str) -> Key | None:
+    """None of the lookups before a launch: code that the compiler has put in line makes them at another address."""
     acting = [each for each in found if acts(entry_points[each.entry_point])]
+    if api == "cudaLaunchKernel" and not acting:
+        return None
     return (acting or found)[-1]
 
 

@@ -23,6 +23,12 @@ _MANGLED = re.compile(r"_ZL?(\d+)")
 _STUB = re.compile(r"(?:_ZL?(\d+))?__device_stub_(_?\w+)")
 """Host code of ``kernel<<<…>>>``: ``_Z23__device_stub__Z4kernPiPi`` launches ``_Z4kernPi``; ``__device_stub__Z4kernPi`` if inlined."""
 _RUNTIME_INTERNAL = ("libcudart_static_", "__cudart", "__cuda", "__wrapper__device_stub_", "__device_stub_")
+_LAUNCHING = (
+    "__cudaGetKernel",
+    "__cudaLaunchKernel",
+    "__cudaPopCallConfiguration",
+    "__cudaPushCallConfiguration",
+)
 _INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
 _EXTENSION = re.compile(r"\.(cpython-[^/]*|abi3)\.so$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
@@ -254,8 +260,8 @@ def _plain_name(symbol: str) -> str:
 
 @cache
 def _runtime_api(name: str) -> str | None:
-    """Canonical name of the runtime API function that a symbol stands for."""
-    if name.startswith("__cudaLaunchKernel"):
+    """Canonical name of the runtime API function that a symbol stands for. What ``<<< >>>`` calls is one launch."""
+    if name.startswith(_LAUNCHING):
         return "cudaLaunchKernel"
     if not name.startswith("cuda"):
         return None
