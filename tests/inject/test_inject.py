@@ -124,6 +124,28 @@ def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, progra
     assert done.verdicts == {api: "crash"}
 
 
+@pytest.mark.parametrize(
+    ("way", "api", "verdict", "severity"),
+    [
+        ("uncaught", "cudaMalloc", "crash", "note"),
+        ("in_thread", "cudaMalloc", "crash", "error"),
+        ("in_destructor", "cudaMalloc", "crash", "note"),
+        ("in_destructor", "cudaFree", "crash", "error"),
+        ("asks", "cudaEventQuery", "ignored", "note"),
+        ("polls", "cudaEventQuery", "ignored", "warning"),
+        ("resets", "cudaDeviceReset", "ignored", "note"),
+        ("checks_once", "cudaMalloc", "handled", None),
+        ("writes_much", "cudaMalloc", "ignored", "warning"),
+        ("writes_other", "cudaMalloc", "unstable", "note"),
+    ],
+)
+def test_what_may_be_meant_is_no_more_than_a_note(
+    inject: Inject, program: Program, way: str, api: str, verdict: str, severity: str | None
+) -> None:
+    done = inject("--quick", "--at", api, "--format", "json", "--", program("mild"), way)
+    assert {(site["verdict"], site["severity"]) for site in done.report["sites"]} == {(verdict, severity)}
+
+
 def test_a_launch_is_one_place(inject: Inject, program: Program) -> None:
     """What the runtime looks up before it is no place: that it failed would be called another way that the program took."""
     done = inject("--quick", "--format", "json", "--", program("launches"))

@@ -339,7 +339,7 @@ class Campaign:
                 all(role.verb in (Verb.USES, Verb.RETURNS) for role in entry_point.roles)
                 and entry_point.api == "driver"
             )
-            minor = asks or entry_point.does(*ENDS, Verb.RELEASES)
+            minor = asks or entry_point.does(*ENDS, Verb.RELEASES, Verb.RESETS)
             return "note" if minor else SEVERITY["ignored"]
         return SEVERITY.get(trial.verdict)
 

@@ -49,7 +49,8 @@ SEVERITY: dict[Verdict, Severity] = {
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: with an exit code, by a signal, or not at all. ``stdout``, ``stderr``: the first and the last of what it wrote;
-    ``cut``: something between them is not there. ``cpu_s``: of the program and its emulated device."""
+    ``cut``: something between them is not there. ``digest``: equal of runs that wrote the same, also there. ``cpu_s``: of the program and
+    its emulated device."""
 
     pid: int = 0
     exit_code: int | None = None
@@ -60,6 +61,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str = ""
     stderr: str = ""
     cut: bool = False
+    digest: str = ""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +108,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     output: tuple[str, ...] = ()
     """Lines that it wrote and does not write without the fault."""
     minor: bool = False
-    """The program may mean to do so: it took the default stream in place of one that was not made; or, in Python, it ended at once."""
+    """The program may mean to do so: it took the default stream in place of one that was not made; it ended at once, in Python, or by an
+    exception that main does not catch; or the call only asked about work for which it waits later."""
     recording: str = ""
     command: str = ""
 

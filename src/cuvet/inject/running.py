@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
 import resource
 import secrets
@@ -157,17 +158,19 @@ def _serve(path: Path, key: str, start: Start, sockets: Sequence[int]) -> None:
 
 @dataclass
 class _Said:
-    """The first and the last of what came from one descriptor."""
+    """The first and the last of what came from one descriptor, and a digest of all."""
 
     first: bytearray = field(default_factory=bytearray)
     last: bytearray = field(default_factory=bytearray)
     cut: bool = False
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     @property
     def is_cut(self) -> bool:
         return self.cut or len(self.last) > MOST_KEPT // 2
 
     def add(self, data: bytes) -> None:
+        self.digest.update(data)
         room = MOST_KEPT // 2 - len(self.first)
         self.first += data[:room]
         self.last += data[room:]
@@ -208,6 +211,7 @@ def _wait(start: Start, variables: Mapping[str, str], device: int, limits: Limit
         stdout=out.text(),
         stderr=err.text(),
         cut=out.is_cut or err.is_cut,
+        digest=out.digest.hexdigest() + err.digest.hexdigest(),
     )
 
 

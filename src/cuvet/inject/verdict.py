@@ -35,6 +35,7 @@ _UNMEANT = re.compile(
     r"double free or corruption|corrupted |\*\*\* stack smashing|Fatal Python error"
 )
 """What runtimes write before they abort: the program did not mean to."""
+_UNCAUGHT = re.compile(r"terminate called after throwing|libc\+\+abi: terminating .*exception of type")
 _ALIASES = (
     {"cudaEventCreate", "cudaEventCreateWithFlags"},
     {"cudaLaunchKernelEx", "cudaLaunchKernelExC"},
@@ -121,7 +122,7 @@ def judge(
         or (None if sticky else _leaked(usual, seen, injection))
         or (None if sticky else _blamed(usual, seen, injection, output))
         or (None if same_calls and _others_deviate(usual, seen) else _dropped(usual, seen, injection, output, stable))
-        or _handled(usual, seen, injection)
+        or _handled(usual, seen, injection, output)
     )
     return replace(judged, output=output[:_MOST_LINES], at=injection.call.key if later else None)
 
@@ -174,7 +175,19 @@ def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Re
     where = _at(seen, last) if last is not None else ""
     after = f" after {last.api}{where}" if last is not None and not last.injected else ""
     at = f" at {seen.died_at}" if seen.died_at else ""
+    if unmeant is not None and injection is not None and _leaves_main(unmeant, seen, injection):
+        return Judged("crash", (f"it ended by an exception that main does not catch ({name})", *why), minor=True)
     return Judged("crash", (f"it died of {name}{at}{after}", *why))
+
+
+def _leaves_main(line: str, seen: Observed, injection: Reached) -> bool:
+    """Whether it ended at once by an exception that nothing between the call and main need have caught: not in another thread, in a
+    destructor, or beneath Python, which would have gone on."""
+    functions = [frame.function for frame in seen.stacks[injection.call.key].frames if frame.language != "python"]
+    direct = len(functions) == len(seen.stacks[injection.call.key].frames) and not any(
+        "~" in each for each in functions
+    )
+    return bool(_UNCAUGHT.search(line)) and direct and functions[-1:] == ["main"] and not injection.after
 
 
 def _misused(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:
@@ -345,7 +358,9 @@ def _placed_wrongly(
     blaming = [each for each in injection.after[: injection.went_on + 1] if not each.ends and (each.failed or of_error)]
     for each in blaming:
         frame = next((frame for frame in seen.stacks[each.key].frames if frame.file and frame.line), None)
-        if frame is not None and frame.file and frame.line and _is_check_of(places[0], frame.file, frame.line):
+        if frame is None or not frame.file or not frame.line or not _is_check_of(places[0], frame.file, frame.line):
+            continue
+        if each.failed or frame.line == places[0][1]:  # below calls that succeed: a check of all before it
             text = f"the call that failed is {injection.call.api}; the message names the line of {each.api}"
             return Judged("wrong-blame", (text,))
     return None
@@ -387,7 +402,9 @@ def _dropped(
     without_stream = _on_default_stream(injection)
     if injection.deviates and not without_stream:
         return None
-    if seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None or seen.ending.cut:
+    if seen.ending.exit_code != usual.ending.exit_code or seen.ending.signal is not None:
+        return None
+    if seen.ending.cut and seen.ending.digest != usual.ending.digest:
         return None
     if any(_NOTICED.search(line) for line in output) or list(_named(output)):
         return None
@@ -402,7 +419,13 @@ def _dropped(
     after = after if injection.after else "no call follows"
     after = "it went on with the default stream" if without_stream else after
     how = f"{after}; exit code {seen.ending.exit_code}"
-    return Judged("ignored", (how, *wrong), minor=without_stream)
+    return Judged("ignored", (how, *wrong), minor=without_stream or _only_asked(seen, injection))
+
+
+def _only_asked(seen: Observed, injection: Reached) -> bool:
+    """Whether the call asks about work for which a later call waits."""
+    asked, *later = (seen.entry_points[each.key.entry_point] for each in (injection.call, *injection.after))
+    return asked.does(Verb.QUERIES) and any(each.does(Verb.BLOCKS) for each in later)
 
 
 def _told(lines: Iterable[str]) -> Iterator[str]:
@@ -423,9 +446,11 @@ def _on_default_stream(injection: Reached) -> bool:
     return replaced and at == len(injection.after)
 
 
-def _handled(usual: Observed, seen: Observed, injection: Reached) -> Judged:
+def _handled(usual: Observed, seen: Observed, injection: Reached, output: Sequence[str]) -> Judged:
     ending = seen.ending
     if ending.exit_code == usual.ending.exit_code:
+        if ending.cut and not output and not injection.deviates:
+            return Judged("unstable", ("nothing was seen, but it wrote more than is compared",))
         how = "it took another way" if injection.deviates else "it said so"
         return Judged("handled", (f"{how} and ended with exit code {ending.exit_code}",))
     if ending.signal is not None:
