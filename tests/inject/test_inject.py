@@ -137,6 +137,7 @@ def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, progra
         ("checks_once", "cudaMalloc", "handled", None),
         ("writes_much", "cudaMalloc", "ignored", "warning"),
         ("writes_other", "cudaMalloc", "unstable", "note"),
+        ("writes_results", "cudaMalloc", "ignored", "warning"),
     ],
 )
 def test_what_may_be_meant_is_no_more_than_a_note(

@@ -305,9 +305,9 @@ def _blamed(usual: Observed, seen: Observed, injection: Reached, output: Sequenc
     noticed = next((each for each in later if each in went_on and not each.ends), None)
     if noticed is None:
         return None
-    return Judged(
-        "wrong-blame", (f"it went on after {injection.call.api}, until {noticed.api}{_at(seen, noticed)} failed",)
-    )
+    told = seen.ending.exit_code != usual.ending.exit_code or any(_NOTICED.search(line) for line in output)
+    text = f"it went on after {injection.call.api}, until {noticed.api}{_at(seen, noticed)} failed"
+    return Judged("wrong-blame" if told else "ignored", (text,))
 
 
 def _taken_instead(usual: Observed, seen: Observed, injection: Reached) -> set[str]:
