@@ -147,6 +147,14 @@ def test_what_may_be_meant_is_no_more_than_a_note(
     assert {(site["verdict"], site["severity"]) for site in done.report["sites"]} == {(verdict, severity)}
 
 
+def test_a_note_does_not_hide_a_warning(inject: Inject, program: Program) -> None:
+    codes = ("--codes", "resource,refused", "--calls", "every")
+    done = inject(*codes, "--at", "cudaMalloc", "--format", "json", "--", program("mild"), "knows_one")
+    (site,) = done.report["sites"]
+    assert [trial["verdict"] for trial in site["trials"]] == ["ignored", "crash"]
+    assert (site["verdict"], site["severity"]) == ("ignored", "warning")
+
+
 def test_a_launch_is_one_place(inject: Inject, program: Program) -> None:
     """What the runtime looks up before it is no place: that it failed would be called another way that the program took."""
     done = inject("--quick", "--format", "json", "--", program("launches"))

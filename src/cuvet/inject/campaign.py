@@ -25,7 +25,7 @@ from cuvet import CuvetError, __version__
 from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.answers import answers
 from cuvet.catalog.roles import ENDS
-from cuvet.findings import Program, Severity, Tool
+from cuvet.findings import SEVERITIES, Program, Severity, Tool
 from cuvet.inject.codes import Code, codes, name_of
 from cuvet.inject.observed import Key, Observed, observe
 from cuvet.inject.outcome import (
@@ -132,7 +132,7 @@ class Campaign:
         jobs = [job for key in chosen for job in self._jobs(key, places[key])]
         self._try(jobs, began)
         tried = [self._tried(key, places[key]) for key in chosen if self._trials.get(key)]
-        tried.sort(key=lambda each: VERDICTS.index(each.verdict))
+        tried.sort(key=lambda each: (_rank(each.severity), VERDICTS.index(each.verdict)))
         if missed := sum(each.verdict == "not-reached" for each in tried):
             which = f"the calls of {counted(missed, 'place')} were not made any more"
             self._notes.append(f"{which}: does the program differ when several of it run at a time? --jobs 1 runs one")
@@ -314,7 +314,7 @@ class Campaign:
         return found
 
     def _tried(self, key: Key, calls: int) -> Tried:
-        trials = sorted(self._trials[key], key=_order)
+        trials = sorted(self._trials[key], key=lambda trial: (_rank(self._severity(key, trial)), *_order(trial)))
         reached = [each for each in trials if each.verdict != "not-reached"] or trials
         others, worst = [each for each in trials if each not in reached], reached[0]
         return Tried(
@@ -392,6 +392,10 @@ class Campaign:
         fault = job.fault
         which = {(1, 0): "every", (1, 1): "first"}.get((fault.first, fault.last), "last")
         return f"cuvet inject{self.options} --at {job.key.id} --codes {fault.kind} --calls {which} -- {shlex.join(self.start.argv)}"
+
+
+def _rank(severity: Severity | None) -> int:
+    return len(SEVERITIES) if severity is None else SEVERITIES.index(severity)
 
 
 def _order(trial: Trial) -> tuple[int, ...]:

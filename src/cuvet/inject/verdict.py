@@ -183,11 +183,10 @@ def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Re
 def _leaves_main(line: str, seen: Observed, injection: Reached) -> bool:
     """Whether it ended at once by an exception that nothing between the call and main need have caught: not in another thread, in a
     destructor, or beneath Python, which would have gone on."""
-    functions = [frame.function for frame in seen.stacks[injection.call.key].frames if frame.language != "python"]
-    direct = len(functions) == len(seen.stacks[injection.call.key].frames) and not any(
-        "~" in each for each in functions
-    )
-    return bool(_UNCAUGHT.search(line)) and direct and functions[-1:] == ["main"] and not injection.after
+    frames = seen.stacks[injection.call.key].frames
+    alone = all(frame.language != "python" and "~" not in frame.function for frame in frames)
+    from_main = any(frame.function == "main" for frame in frames)
+    return bool(_UNCAUGHT.search(line)) and alone and from_main and not injection.after
 
 
 def _misused(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:

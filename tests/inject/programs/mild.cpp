@@ -22,6 +22,14 @@ static int uncaught() {
     return 0;
 }
 
+// It knows one error only.
+static int knows_one() {
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, 64);
+    if (status == cudaErrorMemoryAllocation) check(status);
+    return 0;
+}
+
 // Nobody can catch what leaves a thread.
 static int in_thread() {
     std::thread([] { uncaught(); }).join();
@@ -121,6 +129,7 @@ static int writes_other() {
 
 int main(int, char** words) {
     static const Way ways[] = {{"uncaught", uncaught},
+                               {"knows_one", knows_one},
                                {"in_thread", in_thread},
                                {"in_destructor", in_destructor},
                                {"asks", asks},
