@@ -147,6 +147,14 @@ def test_what_may_be_meant_is_no_more_than_a_note(
     assert {(site["verdict"], site["severity"]) for site in done.report["sites"]} == {(verdict, severity)}
 
 
+def test_notes_that_say_the_same_are_one(inject: Inject, program: Program) -> None:
+    done = inject("--quick", "--", program("mild"), "uncaught")
+    assert done.stdout.count("note[crash]") == 1
+    assert done.stdout.count("terminate called") == 1
+    assert re.search(r"likewise: cudaFree at \S*mild\.cpp:\d+ in uncaught", done.stdout)
+    assert "2 crash" in done.stdout
+
+
 def test_a_note_does_not_hide_a_warning(inject: Inject, program: Program) -> None:
     codes = ("--codes", "resource,refused", "--calls", "every")
     done = inject(*codes, "--at", "cudaMalloc", "--format", "json", "--", program("mild"), "knows_one")

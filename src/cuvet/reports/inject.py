@@ -4,7 +4,7 @@ it as findings."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -34,6 +34,7 @@ MEANINGS: dict[Verdict, str] = {
 }
 _WHICH = {(1, 0): "from the first call on", (1, 1): "the first call only"}
 _MOST_TRIALS = 3
+_MOST_ALIKE = 8
 _MOST_CALLERS = 2
 
 
@@ -83,7 +84,7 @@ def _finding(tried: Tried) -> Finding | None:
 
 def text_of(tried: Tried) -> Iterator[str]:
     """A place as people read it, without colours: printable lines."""
-    for text in _of_place(tried, verbose=False):
+    for text in _of_place(tried, (), verbose=False):
         yield text.plain if isinstance(text, Text) else text
 
 
@@ -95,14 +96,21 @@ def _list(found: InjectReport) -> Iterator[Text | str]:
 
 
 def _lines(found: InjectReport, *, verbose: bool) -> Iterator[Text | str]:
+    alike: dict[tuple[str, ...], list[Tried]] = {}
     for tried in found.sites:
         if tried.severity is not None or verbose:
-            yield from _of_place(tried, verbose=verbose)
+            same = (
+                (tried.verdict, *tried.trials[0].because) if tried.severity == "note" and not verbose else (tried.id,)
+            )
+            alike.setdefault(same, []).append(tried)
+    for first, *others in alike.values():
+        yield from _of_place(first, others, verbose=verbose)
     yield from (f"note: {sentence}" for sentence in _notes(found))
     yield summary(found)
 
 
-def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
+def _of_place(tried: Tried, others: Sequence[Tried], *, verbose: bool) -> Iterator[Text | str]:
+    """``others``: places of which the same is to be said."""
     place, level = tried.trials[0].at or tried, tried.severity
     head = Text(f"{level or 'ok'}[{tried.verdict}]", style=STYLES[level] if level else "green")
     head.append(f": {place.api}: {MEANINGS[tried.verdict]}", style="bold")
@@ -117,6 +125,9 @@ def _of_place(tried: Tried, *, verbose: bool) -> Iterator[Text | str]:
     yield f"  repeat it: {printable(tried.trials[0].command)}"
     if tried.trials[0].recording:
         yield f"  look closer: cuvet analyze {printable(tried.trials[0].recording)}"
+    yield from (f"  likewise: {each.api} at {where(each)}" for each in others[:_MOST_ALIKE])
+    if len(others) > _MOST_ALIKE:
+        yield f"  likewise: {len(others) - _MOST_ALIKE} more; -v shows all"
     yield ""
 
 
@@ -126,7 +137,7 @@ def _of_trials(trials: list[Trial], tried: Tried) -> Iterator[str]:
     other = f" ({trial.verdict})" if trial.verdict != tried.verdict else ""
     yield f"  when it fails with {' or '.join(dict.fromkeys(_fault(each.fault) for each in trials))}{other}:"
     yield from (f"    {printable(sentence)}" for sentence in trial.because)
-    if trial.output:
+    if trial.output and trial.output[0] not in trial.because:
         yield f"    it wrote: {printable(trial.output[0])}"
 
 
