@@ -23,12 +23,8 @@ _MANGLED = re.compile(r"_ZL?(\d+)")
 _STUB = re.compile(r"(?:_ZL?(\d+))?__device_stub_(_?\w+)")
 """Host code of ``kernel<<<…>>>``: ``_Z23__device_stub__Z4kernPiPi`` launches ``_Z4kernPi``; ``__device_stub__Z4kernPi`` if inlined."""
 _RUNTIME_INTERNAL = ("libcudart_static_", "__cudart", "__cuda", "__wrapper__device_stub_", "__device_stub_")
-_LAUNCHING = (
-    "__cudaGetKernel",
-    "__cudaLaunchKernel",
-    "__cudaPopCallConfiguration",
-    "__cudaPushCallConfiguration",
-)
+_LAUNCHING = ("__cudaGetKernel", "__cudaLaunchKernel")
+"""What the host code of ``kernel<<<…>>>`` calls, and what then calls the driver."""
 _INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
 _EXTENSION = re.compile(r"\.(cpython-[^/]*|abi3)\.so$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
