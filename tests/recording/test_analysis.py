@@ -488,6 +488,25 @@ def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an
     assert rules(Analysis(tmp_path).report(Meta(pid=1000))) == ["library-handle-workspace-freed"]
 
 
+@pytest.mark.parametrize(("status", "times"), [(0, 1), (1, 2)])
+def test_what_a_library_frees_after_the_shutdown_in_a_call_that_succeeds_is_its_own_business(
+    tmp_path: Path, status: int, times: int
+) -> None:
+    """As cuFFT does for PyTorch, whose plans end in a static destructor. The program's own call afterwards counts."""
+    t = Thread()
+    plan = (0, Kind.CUFFT_PLAN, 3, 1, 0x7000, CONTEXT)
+    memory = [(0, Kind.MEMORY, 3, 1, 0xD000, CONTEXT)]
+    records = t.setup() + t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
+    records += t.call("cufftCreate", 1, outputs=[(0, Kind.CUFFT_PLAN, 1, 0x7000)])
+    begun = t.at + 100
+    destroy = t.call("cufftDestroy", 0x7000, objects=[plan], status=status, at=begun, returned=begun + 50)
+    destroy += t.call("cuMemFree", 0xD000, objects=memory, status=4, at=begun + 10)
+    records += destroy + t.call("cuMemFree", 0xD000, objects=memory, status=4)
+    found = report(tmp_path, w.every_entry_point() + records)
+    told = [each for each in found.findings if each.name == "exit-call-after-shutdown"]
+    assert [(each.api, each.repeats) for each in told] == [("cuMemFree", times)]
+
+
 def test_unflagged_calls_are_counted_and_their_last_work_is_known(tmp_path: Path) -> None:
     """Of a full recording, only what the model needs is decoded; the device is reset while the last copy is pending."""
     t = Thread()

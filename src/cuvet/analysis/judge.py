@@ -56,6 +56,8 @@ class Judge:
         self._clock = clock
         self._inside_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned of which it is known what it touches."""
+        self._succeeding_until: dict[int, float] = {}
+        """By thread: the ticks at which the last call of a library returned that succeeded."""
         self._told_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
         self._missing: dict[tuple[int, int], tuple[int, RecordedCall]] = {}
@@ -81,10 +83,14 @@ class Judge:
             model.observe(call, outcome)
         if outcome.status == 0:  # what the call wrote is in the model now; a call that made something lives as long
             call.outcome = _SUCCESS
-        if not explained and failed is not None and not call.refused:
+        inside = not of_library and record.entered < self._succeeding_until.get(record.thread, 0)
+        followed = inside and failed == DEINITIALIZED  # libraries end their objects while the process exits, too
+        if not (explained or failed is None or call.refused or followed):
             explained = self._explain(model, call, outcome)
-        if touches and of_library and outcome.status == 0:
-            self._inside_until[record.thread] = record.returned
+        if of_library and outcome.status == 0:
+            self._succeeding_until[record.thread] = record.returned
+            if touches:
+                self._inside_until[record.thread] = record.returned
         if of_library and explained:  # what goes wrong inside follows from it
             self._told_until[record.thread] = record.returned or math.inf
         if not explained and call.refused:
