@@ -32,6 +32,8 @@ from cuvet.findings import Report
 
 RESULTS = Path(__file__).resolve().parent / "others.jsonl"
 HEADING = "## Programs of others"
+_NUMBERS = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?|\binf\b|\bnan\b|=====+")
+"""And the lines of ``=`` that pytest draws, which are as long as the time that it prints leaves room."""
 
 
 class Program(msgspec.Struct, kw_only=True):
@@ -100,9 +102,7 @@ def run(program: Program, prefix: list[str], limit_s: float) -> Ran:
     text = done.stdout.decode(errors="replace")
     error = done.stderr.decode(errors="replace")
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    return Ran(
-        code, Counter(re.sub(r"[-+]?[\d.]+(?:e[-+]?\d+)?|\binf\b|\bnan\b", "#", text).splitlines()), text + error
-    )
+    return Ran(code, Counter(_NUMBERS.sub("#", text).splitlines()), text + error)
 
 
 def judge(program: Program, reports: Path, options: list[str]) -> Row:

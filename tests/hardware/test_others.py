@@ -10,8 +10,11 @@ from . import others
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "hardware.md"
 
 
-def rows() -> list[others.Row]:
-    lines = [json.loads(line) for line in others.RESULTS.read_text(encoding="utf-8").splitlines()]
+SUITES = others.RESULTS.with_name("suites.jsonl")
+
+
+def rows(file: Path = others.RESULTS) -> list[others.Row]:
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return [others.Row(**{key: line[key] for key in others.Row.__dataclass_fields__}) for line in lines]
 
 
@@ -24,3 +27,10 @@ def test_many_programs_of_others_behave_as_without_cuvet_and_none_is_accused() -
     assert len(judged) >= 250
     assert [row.name for row in judged if row.wrong] == []
     assert {row.outcome for row in judged} <= {"alike", "flaky"}
+
+
+def test_suites_of_others_behave_as_without_cuvet_and_none_is_accused() -> None:
+    found = rows(SUITES)
+    assert len(found) >= 200
+    assert [row.name for row in found if row.wrong] == []
+    assert {row.outcome for row in found} <= {"alike", "flaky"}
