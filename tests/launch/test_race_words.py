@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +29,54 @@ def found(cuvet, program: str) -> list[Finding]:
     assert ran.report is not None
     assert set(ran.rules) <= {"race-between-streams"}
     return list(ran.report.findings)
+
+
+LIBRARY = """
+int cuMemsetD8_v2(unsigned long long, unsigned char, unsigned long);
+int cuMemsetD8Async(unsigned long long, unsigned char, unsigned long, void *);
+int clear(unsigned long long memory) { return cuMemsetD8_v2(memory, 0, 64) + 0; }
+int fill(unsigned long long memory, void *stream) { return cuMemsetD8Async(memory, 1, 64, stream) + 0; }
+int factor(unsigned long long memory, void *stream) {
+    const int failed = cuMemsetD8_v2(memory, 0, 64);
+    return failed + fill(memory, stream);
+}
+int dispatch(unsigned long long memory, void *stream, int fills) {
+    int (*const functions[])() = {clear, fill};
+    return functions[fills](memory, stream) + 0;
+}
+"""
+
+
+def of_library(tmp_path: Path, program: str) -> str:
+    """The program, which has this library."""
+    file = tmp_path / "libmath.so"
+    command = ["cc", "-x", "c", "-shared", "-fPIC", "-O0", "-funwind-tables", "-o", str(file), "-"]
+    subprocess.run(command, input=LIBRARY, text=True, check=True)
+    return (
+        f"import ctypes\nlibrary = ctypes.CDLL({str(file)!r})\nmemory, a = map(ctypes.c_uint64, (memory, a))\n{program}"
+    )
+
+
+def test_a_race_inside_a_function_of_a_library_names_the_function_once(cuvet, tmp_path: Path) -> None:
+    (race,) = found(cuvet, of_library(tmp_path, "for _ in range(3): library.factor(memory, a); cu.cuCtxSynchronize()"))
+    assert race.because[-1] == "both are called by factor (libmath.so)"
+    assert race.help.endswith(
+        "; if one call of factor did both, that is for libmath.so to do, and until it does, call it with the default stream"
+    )
+    assert race.repeats == 3
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "library.clear(memory); library.fill(memory, a)",
+        "library.dispatch(memory, a, 0); library.dispatch(memory, a, 1)",
+    ],
+    ids=["two functions", "a function twice"],
+)
+def test_a_race_of_two_calls_of_a_library_is_the_programs(cuvet, tmp_path: Path, program: str) -> None:
+    (race,) = found(cuvet, of_library(tmp_path, program))
+    assert "called by" not in " ".join([*race.because, race.help])
 
 
 def test_a_kernel_has_its_name_and_its_argument_is_named(cuvet) -> None:

@@ -7,6 +7,7 @@ the model learns that the objects of the call exist (``Model.accept``).
 
 import dataclasses
 import math
+import os
 
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.diagnosis import finding
@@ -16,12 +17,14 @@ from cuvet.analysis.unexplained import Failed, Failures
 from cuvet.catalog.answers import ASK_WHETHER_INITIALISED, answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_READY
 from cuvet.catalog.roles import ENDS
-from cuvet.model import Model, Outcome
+from cuvet.model import Model, Outcome, Stream
 from cuvet.model.precedence import Stage
 from cuvet.model.touching import touches_memory
+from cuvet.printable import valid
 from cuvet.recording.ordering import is_notable
 from cuvet.recording.reader import Clock
 from cuvet.recording.records import CallRecord
+from cuvet.recording.symbols import NativeFrame
 from cuvet.rules.afterwards import explain_failure
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Violation
@@ -175,10 +178,13 @@ class Judge:
     def report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
         """Add the finding to those of all processes. ``answer``: the call's status is an answer and no failure."""
         blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
+        shared = _shared(blamed, violation)
+        if shared is not None:
+            violation = _of_one_function(violation, shared[1])
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
-            key += (blamed.stack or blamed.thread, blamed.entry_point.id)
-        key += tuple(each.stack for _, each in violation.earlier[:1])
+            key += (blamed.stack or blamed.thread if shared is None else shared, blamed.entry_point.id)
+        key += tuple(each.stack if shared is None else each.entry_point.id for _, each in violation.earlier[:1])
         fold = self._findings.add(
             key,
             lambda: finding(blamed, violation, answer=answer),
@@ -189,6 +195,23 @@ class Judge:
         )
         if fold not in blamed.reported:
             blamed.reported += (fold,)
+
+
+def _shared(call: RecordedCall, violation: Violation) -> tuple[int, NativeFrame] | None:
+    """Of a race, the function of a library that can have done both works in one call, and where it was called."""
+    other = violation.earlier[0][1] if violation.edge is not None and violation.earlier else None
+    if not isinstance(other, RecordedCall) or call.sites is None or other.thread != call.thread:
+        return None
+    return call.sites.shared(call.stack, other.stack)
+
+
+def _of_one_function(violation: Violation, frame: NativeFrame) -> Violation:
+    name, file = valid(frame.function), valid(os.path.basename(frame.module))
+    fix = f"{violation.help}; if one call of {name} did both, that is for {file} to do"
+    if any(isinstance(each, Stream) and each.legacy for each in violation.objects):
+        fix += ", and until it does, call it with the default stream"
+    because = (*violation.because, f"both are called by {name} ({file})")
+    return dataclasses.replace(violation, because=because, help=fix)
 
 
 def _answers_library(call: RecordedCall, status: int | None) -> bool:

@@ -153,6 +153,22 @@ class Sites:
         function = self._symbols_of(stack).function
         return (function(address - 1) for address in (stack.native if addresses is None else addresses))
 
+    def shared(self, stack: int, other: int) -> tuple[int, NativeFrame] | None:
+        """The innermost function that was called from the same place on both stacks and called on from two, and the first place, if it is a
+        library's: one call of it can have made both calls. None if there is none, if it has no name, or if it is the program's own or the
+        interpreter's."""
+        one, two = self.outside(stack), self.outside(other)
+        if one is None or two is None or one.python != two.python or not self._executable:
+            return None
+        for address, at in _called_alike(one.native, two.native):
+            frame = self._symbols_of(one).function(address - 1)
+            same = self._symbols_of(two).function(at - 1) == frame
+            if same and (frame.module == self._executable or self._of_interpreter(address, one)):
+                return None
+            if same and frame.symbol and frame.module:
+                return one.native[one.native.index(address) + 1], frame
+        return None
+
     def is_called_by_driver(self, stack: int) -> bool:
         """Whether what called CUDA on that stack was called by the driver: a host function."""
         found = self._tables.stacks.get(stack)
@@ -209,6 +225,15 @@ class Sites:
         return Frame(
             function=known.name, file=known.file, line=line, module=python_library(known.file), language="python"
         )
+
+
+def _called_alike(one: tuple[int, ...], two: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Return addresses of two stacks that differ, and beyond which, outward, both are alike as far as they are known."""
+    for at, address in enumerate(one[:-1], 1):
+        for other_at, other in enumerate(two[:-1], 1):
+            callers = zip(one[at:], two[other_at:], strict=False)
+            if address != other and all(this == that for this, that in callers):
+                yield address, other
 
 
 def _package(module: str) -> str | None:
