@@ -33,16 +33,18 @@ def rows(part: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (LISTS / "ground" / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+def git_directory(source: Path | None, repository: str) -> Path | None:
+    """The git directory of a repository (owner/name) in a folder of such; None if it is not there."""
+    ends = ("", ".git", "/.git", "/repo", "/repo/.git")
+    ways = [] if source is None else [source / (folder_of(repository) + end) for end in ends]
+    return next((way for way in ways if (way / "objects").is_dir()), None)
+
+
 def take(folder: Path, row: dict[str, Any], source: Path | None) -> None:
     """Make ``folder/before`` and ``folder/after``, if they are not there."""
     if folder.exists():
         return
-    ways = (
-        []
-        if source is None
-        else [source / (folder_of(row["repo"]) + end) for end in ("", ".git", "/.git", "/repo", "/repo/.git")]
-    )
-    git = next((way for way in ways if (way / "objects").is_dir()), None)
+    git = git_directory(source, row["repo"])
     if git is None:
         raise SystemExit(f"{row['id']}: neither {folder} nor a git directory of {row['repo']}: give one with --from")
     for side, commit in (("before", row["parent"]), ("after", row["commit"])):
