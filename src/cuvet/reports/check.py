@@ -21,11 +21,15 @@ from cuvet.source.tool.lines import line_of
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore
 
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
+_Row = tuple[Frame, str, str]
+"""A place, what is said of it, and its style."""
 _PLACE = "blue"
 _STEP = "cyan"
 _TAB = 4
 MOST_ALIKE = 20
 """Findings of one rule in one file that are shown; clang, too, stops after so many errors."""
+FIRST_STEPS, LAST_STEPS = 6, 3
+"""Steps of a longer path that are shown, and the one where the finding is: what one function ignores can be a hundred calls."""
 _MOST_UNCHECKED = 5
 """Reasons why something was not checked that are told one by one."""
 
@@ -112,9 +116,14 @@ def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
     line(output, headline(finding))
     line(output, _arrow(site), indent=6)
     rows = _rows(finding)
-    gutter = max(len(str(frame.line)) for frame, _, _ in rows)
+    told = _told(rows, STYLES[finding.severity])
+    gutter = max(len(str(frame.line)) for _, (frame, _, _) in told)
     shown: Frame | None = None
-    for number, (frame, text, style) in enumerate(rows, 1):
+    last = 0
+    for number, (frame, text, style) in told:
+        if left := number - last - 1:
+            line(output, Text(f"{'':>{gutter}} … {counted(left, 'step')} more; --format json lists them", style=_PLACE))
+        last = number
         if frame.file != (shown or site).file:
             line(output, _arrow(frame), indent=6)
         label = f"{number}: {text}" if len(rows) > 1 and text else text
@@ -145,7 +154,7 @@ def steps(finding: Finding) -> Iterator[Step]:
                 yield Step(frame=site.frames[0], text=f"{it.name} is {what} here")
 
 
-def _rows(finding: CheckFinding) -> list[tuple[Frame, str, str]]:
+def _rows(finding: CheckFinding) -> list[_Row]:
     """The path with the finding's place in it: the step that is there, else the last on its line, else a row at the end."""
     site, style = place(finding), STYLES[finding.severity]
     rows = [(step.frame, step.text, _STEP) for step in steps(finding)]
@@ -154,6 +163,15 @@ def _rows(finding: CheckFinding) -> list[tuple[Frame, str, str]]:
     index = (there or on_line or [len(rows)])[-1]
     rows[index : index + 1] = [(site, rows[index][1] if index < len(rows) else "", style)]
     return rows
+
+
+def _told(rows: list[_Row], style: str) -> list[tuple[int, _Row]]:
+    """The steps that are shown, with their numbers: of many the first, the last, and the one in that style."""
+    numbered = list(enumerate(rows, 1))
+    if len(rows) <= FIRST_STEPS + LAST_STEPS + 2:
+        return numbered
+    most = len(rows) - LAST_STEPS
+    return [each for each in numbered if each[0] <= FIRST_STEPS or each[0] > most or each[1][2] == style]
 
 
 def _same_line(one: Frame, other: Frame) -> bool:

@@ -232,6 +232,29 @@ def test_what_was_not_checked_is_told_and_the_rest_counted() -> None:
     assert "not checked: 2 more paths that are not source files" in lines
 
 
+@pytest.mark.parametrize(
+    ("count", "at", "shown", "left"),
+    [
+        (11, 8, [*range(1, 12)], []),
+        (40, 20, [*range(1, 7), 20, 38, 39, 40], ["13 steps", "17 steps"]),
+        (40, 40, [*range(1, 7), 38, 39, 40], ["31 steps"]),
+        (12, 5, [*range(1, 7), 10, 11, 12], ["3 steps"]),
+    ],
+)
+def test_of_a_long_path_the_ends_are_shown_and_where_the_finding_is(
+    count: int, at: int, shown: list[int], left: list[str]
+) -> None:
+    path = tuple(Step(frame=frame(line, 1, 2), text=f"step {line} is here") for line in range(1, count + 1))
+    found = msgspec.structs.replace(FINDING, path=path, site=site("cudaFree", frame(at, 1, 2)))
+    lines = rendered(made(found)).splitlines()
+    steps = [line.split("step ")[1] for line in lines if "is here" in line]
+    assert steps == [f"{number} is here" for number in shown]
+    assert [line.split("… ")[1] for line in lines if "…" in line] == [
+        f"{each} more; --format json lists them" for each in left
+    ]
+    assert len(json.loads(rendered(made(found), "json"))["findings"][0]["path"]) == count
+
+
 def test_a_rule_is_shown_twenty_times_in_a_file() -> None:
     def alike(number: int, file: str) -> list[CheckFinding]:
         at = [frame(line, 1, 2, file) for line in range(number)]
