@@ -26,8 +26,8 @@ _Row = tuple[Frame, str, str]
 _PLACE = "blue"
 _STEP = "cyan"
 _TAB = 4
-MOST_ALIKE = 20
-"""Findings of one rule in one file that are shown; clang, too, stops after so many errors."""
+MOST_ALIKE = {"error": 20, "warning": 20, "note": 5}
+"""Findings of one rule in one file that are shown; clang, too, stops after 20 errors."""
 FIRST_STEPS, LAST_STEPS = 6, 3
 """Steps of a longer path that are shown, and the one where the finding is: what one function ignores can be a hundred calls."""
 _MOST_UNCHECKED = 5
@@ -83,13 +83,15 @@ def _about_the_run(report: CheckReport, output: Console) -> None:
 def first_of_each(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], list[str]]:
     """The first ``MOST_ALIKE`` findings of each rule in each file; and how many more there are, in sentences."""
     counts: Counter[tuple[str, str]] = Counter()
+    left: Counter[tuple[str, str]] = Counter()
     shown = []
     for finding in findings:
         key = (place(finding).file or "?", finding.name)
-        counts[key] += 1
-        if counts[key] <= MOST_ALIKE:
+        if counts[key] < MOST_ALIKE[finding.severity]:
+            counts[key] += 1
             shown.append(finding)
-    left = {key: count - MOST_ALIKE for key, count in counts.items() if count > MOST_ALIKE}
+        else:
+            left[key] += 1
     more = [f"{file}: {count:,} more {name}; --format json lists them" for (file, name), count in left.items()]
     return shown, more
 

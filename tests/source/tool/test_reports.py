@@ -276,6 +276,14 @@ def test_a_rule_is_shown_twenty_times_in_a_file() -> None:
     assert len(json.loads(rendered(found, "sarif"))["runs"][0]["results"]) == 1_051
 
 
+def test_of_notes_of_a_rule_five_are_shown() -> None:
+    note = msgspec.structs.replace(FINDING, path=(), severity="note")
+    found = made(*(msgspec.structs.replace(note, site=site("cudaFree", frame(line, 1, 2))) for line in range(9)))
+    lines = rendered(found, "concise").splitlines()
+    assert sum("note[CV201]" in line for line in lines) == 5
+    assert "not shown: a.cu: 4 more stream-use-after-destroy; --format json lists them" in lines
+
+
 def test_errors_are_shown_before_the_rest(project: Project, check: Check) -> None:
     project.write({"a.cu": "void f(void *p) { cudaFree(p); cudaMemcpy(p, p); }\n" + MISTAKE, "b.cu": MISTAKE})
     found = json.loads(check("--format", "json", ".").out)["findings"]
