@@ -51,6 +51,7 @@ class Sites:
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
         self._libraries: dict[int, bool] = {}
+        self._shared: dict[tuple[int, int], tuple[int, NativeFrame] | None] = {}
         self._first: dict[int, int] = {}
         self._by_frames: dict[Stack, int] = {}
 
@@ -157,16 +158,20 @@ class Sites:
         """The innermost function that was called from the same place on both stacks and called on from two, and the first place, if it is a
         library's: one call of it can have made both calls. None if there is none, if it has no name, or if it is the program's own or the
         interpreter's."""
-        one, two = self.outside(stack), self.outside(other)
+        if (stack, other) not in self._shared:
+            self._shared[stack, other] = self._find_shared(self.outside(stack), self.outside(other))
+        return self._shared[stack, other]
+
+    def _find_shared(self, one: Stack | None, two: Stack | None) -> tuple[int, NativeFrame] | None:
         if one is None or two is None or one.python != two.python or not self._executable:
             return None
-        for address, at in _called_alike(one.native, two.native):
+        for address, at, caller in _called_alike(one.native, two.native):
             frame = self._symbols_of(one).function(address - 1)
             same = self._symbols_of(two).function(at - 1) == frame
             if same and (frame.module == self._executable or self._of_interpreter(address, one)):
                 return None
             if same and frame.symbol and frame.module:
-                return one.native[one.native.index(address) + 1], frame
+                return caller, frame
         return None
 
     def is_called_by_driver(self, stack: int) -> bool:
@@ -227,13 +232,13 @@ class Sites:
         )
 
 
-def _called_alike(one: tuple[int, ...], two: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Return addresses of two stacks that differ, and beyond which, outward, both are alike as far as they are known."""
+def _called_alike(one: tuple[int, ...], two: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+    """Return addresses of two stacks that differ, and beyond which, outward, both are alike as far as they are known, with the next."""
     for at, address in enumerate(one[:-1], 1):
         for other_at, other in enumerate(two[:-1], 1):
             callers = zip(one[at:], two[other_at:], strict=False)
             if address != other and all(this == that for this, that in callers):
-                yield address, other
+                yield address, other, one[at]
 
 
 def _package(module: str) -> str | None:
