@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.under_test import SHIM
 
 from cuvet.findings import Finding
 
@@ -44,14 +45,53 @@ int dispatch(unsigned long long memory, void *stream, int fills) {
     int (*const functions[])() = {clear, fill};
     return functions[fills](memory, stream) + 0;
 }
+int execute(unsigned long long memory, void *stream, int operation) {
+    switch (operation) {
+        case 0: return clear(memory) + 0;
+        case 1: return fill(memory, stream) + 0;
+        case 2: return clear(memory + 64) + 0;
+        default: return fill(memory + 64, stream) + 0;
+    }
+}
 """
+FRAMEWORK = """
+void run(void (*first)(void), void (*second)(void)) {
+    first();
+    second();
+}
+"""
+CALLED_BACK = """
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void *, int), cuCtxSetCurrent(void *), cuCtxSynchronize(void);
+int cuMemAlloc_v2(void *, unsigned long), cuStreamCreate(void *, unsigned);
+int cuMemsetD8_v2(unsigned long, unsigned char, unsigned long);
+int cuMemsetD8Async(unsigned long, unsigned char, unsigned long, void *);
+void run(void (*)(void), void (*)(void));
+static unsigned long memory;
+static void *stream;
+static void set_up(void) { cuMemsetD8_v2(memory, 0, 64); }
+static void body(void) { cuMemsetD8Async(memory, 1, 64, stream); }
+int main(void) {
+    void *context;
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    cuMemAlloc_v2(&memory, 64);
+    cuStreamCreate(&stream, 1);
+    run(set_up, body);
+    return cuCtxSynchronize();
+}
+"""
+
+
+def compiled(file: Path, source: str, *options: object) -> Path:
+    command = ["cc", "-g", "-O0", "-funwind-tables", "-o", str(file), "-x", "c", "-", "-x", "none", *map(str, options)]
+    subprocess.run(command, input=source, text=True, check=True)
+    return file
 
 
 def of_library(tmp_path: Path, program: str) -> str:
     """The program, which has this library."""
-    file = tmp_path / "libmath.so"
-    command = ["cc", "-x", "c", "-shared", "-fPIC", "-O0", "-funwind-tables", "-o", str(file), "-"]
-    subprocess.run(command, input=LIBRARY, text=True, check=True)
+    file = compiled(tmp_path / "libmath.so", LIBRARY, "-shared", "-fPIC")
     return (
         f"import ctypes\nlibrary = ctypes.CDLL({str(file)!r})\nmemory, a = map(ctypes.c_uint64, (memory, a))\n{program}"
     )
@@ -71,11 +111,28 @@ def test_a_race_inside_a_function_of_a_library_names_the_function_once(cuvet, tm
     [
         "library.clear(memory); library.fill(memory, a)",
         "library.dispatch(memory, a, 0); library.dispatch(memory, a, 1)",
+        "for each in range(2): library.execute(memory, a, each); cu.cuStreamQuery(b)",
     ],
-    ids=["two functions", "a function twice"],
+    ids=["two functions", "a function twice", "a call in between"],
 )
 def test_a_race_of_two_calls_of_a_library_is_the_programs(cuvet, tmp_path: Path, program: str) -> None:
     (race,) = found(cuvet, of_library(tmp_path, program))
+    assert "called by" not in " ".join([*race.because, race.help])
+
+
+def test_races_of_other_places_in_a_function_of_a_library_are_told_apart(cuvet, tmp_path: Path) -> None:
+    program = "for each in range(4):\n library.execute(memory, a, each)\n if each % 2: cu.cuCtxSynchronize()"
+    races = found(cuvet, of_library(tmp_path, program))
+    assert [" ".join(race.because).count("called by execute (libmath.so)") for race in races] == [1, 1]
+
+
+def test_a_library_that_only_calls_back_is_not_named(cuvet, tmp_path: Path) -> None:
+    library = compiled(tmp_path / "libframework.so", FRAMEWORK, "-shared", "-fPIC")
+    program = compiled(tmp_path / "program", CALLED_BACK, library, SHIM, f"-Wl,-rpath,{tmp_path}")
+    ran = cuvet.run(("--device", "emulated", "--races"), [program])
+    assert ran.report is not None
+    (race,) = ran.report.findings
+    assert race.name == "race-between-streams"
     assert "called by" not in " ".join([*race.because, race.help])
 
 

@@ -488,21 +488,31 @@ def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an
     assert rules(Analysis(tmp_path).report(Meta(pid=1000))) == ["library-handle-workspace-freed"]
 
 
-@pytest.mark.parametrize(("status", "times"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("caller", "status", "nested", "times"),
+    [(0x9100, 0, False, 1), (0x9100, 0, True, 1), (0x9100, 1, False, 2), (0x1100, 0, False, 2)],
+    ids=["of a library", "with another call inside", "that fails", "of the program"],
+)
 def test_what_a_library_frees_after_the_shutdown_in_a_call_that_succeeds_is_its_own_business(
-    tmp_path: Path, status: int, times: int
+    tmp_path: Path, caller: int, status: int, nested: bool, times: int
 ) -> None:
     """As cuFFT does for PyTorch, whose plans end in a static destructor. The program's own call afterwards counts."""
     t = Thread()
     plan = (0, Kind.CUFFT_PLAN, 3, 1, 0x7000, CONTEXT)
     memory = [(0, Kind.MEMORY, 3, 1, 0xD000, CONTEXT)]
-    records = t.setup() + t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
+    records = w.module(0x1000, 0x2000, 0x1000, "/home/me/train")
+    records += w.module(0x9000, 0xA000, 0x9000, "/opt/lib/libtorch_cuda.so") + w.stack(7, [caller])
+    records += t.setup() + t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
     records += t.call("cufftCreate", 1, outputs=[(0, Kind.CUFFT_PLAN, 1, 0x7000)])
+    records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x8000)])
     begun = t.at + 100
-    destroy = t.call("cufftDestroy", 0x7000, objects=[plan], status=status, at=begun, returned=begun + 50)
-    destroy += t.call("cuMemFree", 0xD000, objects=memory, status=4, at=begun + 10)
-    records += destroy + t.call("cuMemFree", 0xD000, objects=memory, status=4)
-    found = report(tmp_path, w.every_entry_point() + records)
+    records += t.call("cufftDestroy", 0x7000, objects=[plan], status=status, at=begun, returned=begun + 50, stack=7)
+    if nested:
+        handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x8000, CONTEXT)
+        records += t.call("cublasDestroy", 0x8000, objects=[handle], at=begun + 5, returned=begun + 8, stack=7)
+    records += t.call("cuMemFree", 0xD000, objects=memory, status=4, at=begun + 10)
+    records += t.call("cuMemFree", 0xD000, objects=memory, status=4)
+    found = report(tmp_path, w.every_entry_point() + records, executable="/home/me/train")
     told = [each for each in found.findings if each.name == "exit-call-after-shutdown"]
     assert [(each.api, each.repeats) for each in told] == [("cuMemFree", times)]
 

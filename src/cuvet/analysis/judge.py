@@ -8,6 +8,7 @@ the model learns that the objects of the call exist (``Model.accept``).
 import dataclasses
 import math
 import os
+from collections import deque
 
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.diagnosis import finding
@@ -24,6 +25,7 @@ from cuvet.printable import valid
 from cuvet.recording.ordering import is_notable
 from cuvet.recording.reader import Clock
 from cuvet.recording.records import CallRecord
+from cuvet.recording.sites import Meeting
 from cuvet.recording.symbols import NativeFrame
 from cuvet.rules.afterwards import explain_failure
 from cuvet.rules.lifecycle import place
@@ -37,6 +39,10 @@ _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
 
 
+_MOST_RECENT = 256
+"""Calls of a thread."""
+_MOST_OF_NAME = 200
+"""Letters of a function's or file's name in a sentence."""
 _MOST_MISSING = 1 << 12
 """Pairs of streams."""
 
@@ -60,7 +66,9 @@ class Judge:
         self._inside_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned of which it is known what it touches."""
         self._succeeding_until: dict[int, float] = {}
-        """By thread: the ticks at which the last call of a library returned that succeeded."""
+        """By thread: until when, in ticks, it was in a call of a library that another library made and that succeeded."""
+        self._recent: dict[int, deque[tuple[int, int]]] = {}
+        """By thread: the numbers and stacks of its last calls, as far as races are looked for."""
         self._told_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
         self._missing: dict[tuple[int, int], tuple[int, RecordedCall]] = {}
@@ -91,15 +99,19 @@ class Judge:
         if not (explained or failed is None or call.refused or followed):
             explained = self._explain(model, call, outcome)
         if of_library and outcome.status == 0:
-            self._succeeding_until[record.thread] = record.returned
             if touches:
-                self._inside_until[record.thread] = record.returned
+                _extend(self._inside_until, record)
+            if call.is_of_library():
+                _extend(self._succeeding_until, record)
         if of_library and explained:  # what goes wrong inside follows from it
-            self._told_until[record.thread] = record.returned or math.inf
+            told = record.returned or math.inf
+            self._told_until[record.thread] = max(self._told_until.get(record.thread, 0), told)
         if not explained and call.refused:
             self.unexplained.add(call, outcome.status or 0, call.is_of_library(), NOT_MADE)
         elif not explained and failed is not None:
             self._keep_unexplained(model, call, failed)
+        if model.touches is not None:
+            self._recent.setdefault(call.thread, deque(maxlen=_MOST_RECENT)).append((call.number, call.stack))
         return explained
 
     def _note_failure(self, call: RecordedCall, status: int, duration_ns: int) -> None:
@@ -175,12 +187,24 @@ class Judge:
                 failed.reason = f"cuInit was called only afterwards, by {place(first)}"
         return None
 
+    def _meeting(self, call: RecordedCall, violation: Violation) -> Meeting | None:
+        """Of a race, the function of a library that made both calls, if its thread made no call outside of that function in between."""
+        other = violation.earlier[0][1] if violation.edge is not None and violation.earlier else None
+        if not isinstance(other, RecordedCall) or call.sites is None or other.thread != call.thread:
+            return None
+        recent = self._recent.get(call.thread, ())
+        if not recent or recent[0][0] > other.number:
+            return None
+        found = call.sites.shared(call.stack, other.stack)
+        between = (stack for number, stack in recent if other.number < number < call.number)
+        return found if found and all(call.sites.passes(stack, found.caller) for stack in between) else None
+
     def report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
         """Add the finding to those of all processes. ``answer``: the call's status is an answer and no failure."""
         blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
-        shared = _shared(blamed, violation)
+        shared = self._meeting(blamed, violation)
         if shared is not None:
-            violation = _of_one_function(violation, shared[1])
+            violation = _of_one_function(violation, shared.frame)
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread if shared is None else shared, blamed.entry_point.id)
@@ -197,21 +221,18 @@ class Judge:
             blamed.reported += (fold,)
 
 
-def _shared(call: RecordedCall, violation: Violation) -> tuple[int, NativeFrame] | None:
-    """Of a race, the function of a library that can have done both works in one call, and where it was called."""
-    other = violation.earlier[0][1] if violation.edge is not None and violation.earlier else None
-    if not isinstance(other, RecordedCall) or call.sites is None or other.thread != call.thread:
-        return None
-    return call.sites.shared(call.stack, other.stack)
-
-
 def _of_one_function(violation: Violation, frame: NativeFrame) -> Violation:
-    name, file = valid(frame.function), valid(os.path.basename(frame.module))
+    name, file = (valid(text[:_MOST_OF_NAME]) for text in (frame.function, os.path.basename(frame.module)))
     fix = f"{violation.help}; if one call of {name} did both, that is for {file} to do"
     if any(isinstance(each, Stream) and each.legacy for each in violation.objects):
         fix += ", and until it does, call it with the default stream"
     because = (*violation.because, f"both are called by {name} ({file})")
     return dataclasses.replace(violation, because=because, help=fix)
+
+
+def _extend(until: dict[int, float], record: CallRecord) -> None:
+    """Calls of libraries that are made inside of another's return before it does."""
+    until[record.thread] = max(until.get(record.thread, 0), record.returned)
 
 
 def _answers_library(call: RecordedCall, status: int | None) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain, dropwhile, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint
+from cuvet.catalog.apis import SHARED_OBJECTS
 from cuvet.findings import Frame, is_c_library
 from cuvet.printable import valid
 from cuvet.recording import layout
@@ -18,6 +20,8 @@ from cuvet.recording.records import Fault, HostAccess, SideTables, Stack
 from cuvet.recording.symbols import STUB, NativeFrame, Symbols, demangle
 
 MOST_FRAMES = 32
+MOST_MEETINGS = 1 << 12
+"""Pairs of stacks of which it is remembered where they meet."""
 
 _MANGLED = re.compile(r"_ZL?(\d+)")
 _STUB = re.compile(r"(?:_ZL?(\d+))?__device_stub_(_?\w+)")
@@ -36,6 +40,15 @@ _BINDINGS = frozenset({"cuda", "cuvet"})
 _CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
+class Meeting(NamedTuple):
+    """``frame``: the function in which two stacks meet; ``caller``: the return address to what called it; ``within``: the two places in it
+    from which it called on."""
+
+    frame: NativeFrame
+    caller: int
+    within: tuple[int, int]
+
+
 class Sites:
     """Symbolises the stacks of one process. ``generated`` names what a runtime compiled while it ran."""
 
@@ -51,7 +64,7 @@ class Sites:
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
         self._libraries: dict[int, bool] = {}
-        self._shared: dict[tuple[int, int], tuple[int, NativeFrame] | None] = {}
+        self._meetings: dict[tuple[int, int], Meeting | None] = {}
         self._first: dict[int, int] = {}
         self._by_frames: dict[Stack, int] = {}
 
@@ -154,25 +167,33 @@ class Sites:
         function = self._symbols_of(stack).function
         return (function(address - 1) for address in (stack.native if addresses is None else addresses))
 
-    def shared(self, stack: int, other: int) -> tuple[int, NativeFrame] | None:
-        """The innermost function that was called from the same place on both stacks and called on from two, and the first place, if it is a
-        library's: one call of it can have made both calls. None if there is none, if it has no name, or if it is the program's own or the
-        interpreter's."""
-        if (stack, other) not in self._shared:
-            self._shared[stack, other] = self._find_shared(self.outside(stack), self.outside(other))
-        return self._shared[stack, other]
+    def shared(self, stack: int, other: int) -> Meeting | None:
+        """Where two stacks meet, if that is a function of a library which made both calls by code of its own file or NVIDIA's: one call
+        of it can have made both. None if it has no name, or if a call came by the program's code, the interpreter's or another library."""
+        if len(self._meetings) >= MOST_MEETINGS:
+            self._meetings.clear()
+        if (stack, other) not in self._meetings:
+            self._meetings[stack, other] = self._meeting(self.outside(stack), self.outside(other))
+        return self._meetings[stack, other]
 
-    def _find_shared(self, one: Stack | None, two: Stack | None) -> tuple[int, NativeFrame] | None:
+    def _meeting(self, one: Stack | None, two: Stack | None) -> Meeting | None:
         if one is None or two is None or one.python != two.python or not self._executable:
             return None
-        for address, at, caller in _called_alike(one.native, two.native):
-            frame = self._symbols_of(one).function(address - 1)
-            same = self._symbols_of(two).function(at - 1) == frame
-            if same and (frame.module == self._executable or self._of_interpreter(address, one)):
-                return None
-            if same and frame.symbol and frame.module:
-                return caller, frame
-        return None
+        at, other = _meet(one.native, two.native)
+        if not (at and other):
+            return None
+        inside = [*self._functions(one, one.native[:at]), *self._functions(two, two.native[:other])]
+        frame = inside[at - 1]
+        named = frame.symbol and frame.module and frame == inside[-1] and frame.module != self._executable
+        own = all(each.module == frame.module or _is_nvidias(each.module) for each in inside)
+        if not (named and own) or self._of_interpreter(one.native[at - 1], one):
+            return None
+        return Meeting(frame, one.native[at], (one.native[at - 1], two.native[other - 1]))
+
+    def passes(self, stack: int, caller: int) -> bool:
+        """Whether that return address is on the stack."""
+        found = self._tables.stacks.get(stack)
+        return found is not None and caller in found.native
 
     def is_called_by_driver(self, stack: int) -> bool:
         """Whether what called CUDA on that stack was called by the driver: a host function."""
@@ -232,13 +253,18 @@ class Sites:
         )
 
 
-def _called_alike(one: tuple[int, ...], two: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-    """Return addresses of two stacks that differ, and beyond which, outward, both are alike as far as they are known, with the next."""
-    for at, address in enumerate(one[:-1], 1):
-        for other_at, other in enumerate(two[:-1], 1):
-            callers = zip(one[at:], two[other_at:], strict=False)
-            if address != other and all(this == that for this, that in callers):
-                yield address, other, one[at]
+def _meet(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, int]:
+    """Where two stacks of return addresses become alike, as far as they are known: the first place in each; 0 and 0 if nowhere."""
+    places = {address: at for at, address in reversed([*enumerate(two)])}
+    for at, address in enumerate(one):
+        other = places.get(address)
+        if other is not None and all(this == that for this, that in zip(one[at:], two[other:], strict=False)):
+            return at, other
+    return 0, 0
+
+
+def _is_nvidias(module: str) -> bool:
+    return os.path.basename(module).startswith(SHARED_OBJECTS)
 
 
 def _package(module: str) -> str | None:

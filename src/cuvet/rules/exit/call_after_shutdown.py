@@ -16,8 +16,9 @@ class ExitCallAfterShutdown(FailureRule):
       that was given to ``atexit`` before CUDA was initialised.
     why: When the process exits, the driver frees everything in an exit handler of its own. Code that runs later frees nothing.
     instead: End CUDA objects before ``main`` returns. End static objects that hold them explicitly, or leave them to the driver.
-    limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time. What fails inside a call of a
-      library that succeeds is left out, too: cuFFT (CUDA 13.0) answers cufftDestroy with success then, though its cuMemFree failed.
+    limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time. So is what fails inside a call
+      that one library makes of another and that succeeds: cuFFT (CUDA 13.0) answers cufftDestroy with success then, though its cuMemFree
+      failed.
     """
 
     code = "CV931"
