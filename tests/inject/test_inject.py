@@ -128,6 +128,8 @@ def test_a_program_that_dies_has_not_dealt_with_the_error(inject: Inject, progra
     ("way", "api", "verdict", "severity"),
     [
         ("uncaught", "cudaMalloc", "crash", "note"),
+        ("throws_it_later", "cudaMalloc", "crash", "note"),
+        ("throws_another_later", "cudaMalloc", "crash", "error"),
         ("in_thread", "cudaMalloc", "crash", "error"),
         ("in_destructor", "cudaMalloc", "crash", "note"),
         ("in_destructor", "cudaFree", "crash", "error"),

@@ -175,18 +175,21 @@ def _ended(usual: Observed, seen: Observed, output: Sequence[str], injection: Re
     where = _at(seen, last) if last is not None else ""
     after = f" after {last.api}{where}" if last is not None and not last.injected else ""
     at = f" at {seen.died_at}" if seen.died_at else ""
-    if unmeant is not None and injection is not None and _leaves_main(unmeant, seen, injection):
+    if unmeant is not None and injection is not None and _leaves_main(unmeant, seen, injection, output):
         return Judged("crash", (f"it ended by an exception that main does not catch ({name})", *why), minor=True)
     return Judged("crash", (f"it died of {name}{at}{after}", *why))
 
 
-def _leaves_main(line: str, seen: Observed, injection: Reached) -> bool:
-    """Whether it ended at once by an exception that nothing between the call and main need have caught: not in another thread, in a
-    destructor, or beneath Python, which would have gone on."""
+def _leaves_main(line: str, seen: Observed, injection: Reached, output: Sequence[str]) -> bool:
+    """Whether it ended by an exception that nothing between the call and main need have caught: not in another thread, in a destructor,
+    or beneath Python, which would have gone on. It came at once, or it says what failed."""
     frames = seen.stacks[injection.call.key].frames
     alone = all(frame.language != "python" and "~" not in frame.function for frame in frames)
     from_main = any(frame.function == "main" for frame in frames)
-    return bool(_UNCAUGHT.search(line)) and alone and from_main and not injection.after
+    if not (_UNCAUGHT.search(line) and alone and from_main):
+        return False
+    told = {number for each in output for error in errors_in(f"CUDA error: {each}") for _, number in error.numbers}
+    return not injection.after or injection.call.status in told
 
 
 def _misused(usual: Observed, seen: Observed, injection: Reached) -> Judged | None:

@@ -22,6 +22,17 @@ static int uncaught() {
     return 0;
 }
 
+// It ends what it has begun before it says so, as Thrust's copies do; or says something else.
+static int throws_later(const char* message) {
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, 64);
+    cudaDeviceSynchronize();
+    if (status) throw std::runtime_error(message ? message : cudaGetErrorString(status));
+    return cudaFree(memory) != cudaSuccess;
+}
+static int throws_it_later() { return throws_later(nullptr); }
+static int throws_another_later() { return throws_later("this did not work"); }
+
 // It knows one error only.
 static int knows_one() {
     void* memory = nullptr;
@@ -129,6 +140,8 @@ static int writes_other() {
 
 int main(int, char** words) {
     static const Way ways[] = {{"uncaught", uncaught},
+                               {"throws_it_later", throws_it_later},
+                               {"throws_another_later", throws_another_later},
                                {"knows_one", knows_one},
                                {"in_thread", in_thread},
                                {"in_destructor", in_destructor},
