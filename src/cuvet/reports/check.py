@@ -82,16 +82,17 @@ def _about_the_run(report: CheckReport, output: Console) -> None:
 
 def first_of_each(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], list[str]]:
     """The first ``MOST_ALIKE`` findings of each rule in each file; and how many more there are, in sentences."""
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str, bool]] = Counter()
     left: Counter[tuple[str, str]] = Counter()
     shown = []
     for finding in findings:
-        key = (place(finding).file or "?", finding.name)
-        if counts[key] < MOST_ALIKE[finding.severity]:
-            counts[key] += 1
+        file = place(finding).file or "?"
+        alike = (file, finding.name, finding.severity == "note")
+        counts[alike] += 1
+        if counts[alike] <= MOST_ALIKE[finding.severity]:
             shown.append(finding)
         else:
-            left[key] += 1
+            left[file, finding.name] += 1
     more = [f"{file}: {count:,} more {name}; --format json lists them" for (file, name), count in left.items()]
     return shown, more
 
@@ -125,11 +126,12 @@ def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
     for number, (frame, text, style) in told:
         if left := number - last - 1:
             line(output, Text(f"{'':>{gutter}} … {counted(left, 'step')} more; --format json lists them", style=_PLACE))
+        again = number == last + 1 and shown is not None and _same_line(shown, frame)
         last = number
         if frame.file != (shown or site).file:
             line(output, _arrow(frame), indent=6)
         label = f"{number}: {text}" if len(rows) > 1 and text else text
-        _excerpt(frame, label, style, gutter, output, again=shown is not None and _same_line(shown, frame))
+        _excerpt(frame, label, style, gutter, output, again=again)
         shown = frame
     for reason in finding.because:
         labelled("because", reason, output)
@@ -173,7 +175,11 @@ def _told(rows: list[_Row], style: str) -> list[tuple[int, _Row]]:
     if len(rows) <= FIRST_STEPS + LAST_STEPS + 2:
         return numbered
     most = len(rows) - LAST_STEPS
-    return [each for each in numbered if each[0] <= FIRST_STEPS or each[0] > most or each[1][2] == style]
+    told = {at for at, row in numbered if at <= FIRST_STEPS or at > most or row[2] == style}
+    alone = {
+        at for at, _ in numbered if {at - 1, at + 1} <= told
+    }  # one step takes no more room than to say that it is left out
+    return [each for each in numbered if each[0] in told | alone]
 
 
 def _same_line(one: Frame, other: Frame) -> bool:

@@ -239,6 +239,7 @@ def test_what_was_not_checked_is_told_and_the_rest_counted() -> None:
         (40, 20, [*range(1, 7), 20, 38, 39, 40], ["13 steps", "17 steps"]),
         (40, 40, [*range(1, 7), 38, 39, 40], ["31 steps"]),
         (12, 5, [*range(1, 7), 10, 11, 12], ["3 steps"]),
+        (12, 8, [*range(1, 13)], []),
     ],
 )
 def test_of_a_long_path_the_ends_are_shown_and_where_the_finding_is(
@@ -276,12 +277,26 @@ def test_a_rule_is_shown_twenty_times_in_a_file() -> None:
     assert len(json.loads(rendered(found, "sarif"))["runs"][0]["results"]) == 1_051
 
 
-def test_of_notes_of_a_rule_five_are_shown() -> None:
-    note = msgspec.structs.replace(FINDING, path=(), severity="note")
-    found = made(*(msgspec.structs.replace(note, site=site("cudaFree", frame(line, 1, 2))) for line in range(9)))
+def test_of_notes_of_a_rule_five_are_shown_beside_twenty_others() -> None:
+    severities = ["note"] * 3 + ["warning"] * 22 + ["note"] * 6
+    found = made(
+        *(
+            msgspec.structs.replace(FINDING, path=(), severity=severity, site=site("cudaFree", frame(line, 1, 2)))  # type: ignore[arg-type]
+            for line, severity in enumerate(severities)
+        )
+    )
     lines = rendered(found, "concise").splitlines()
-    assert sum("note[CV201]" in line for line in lines) == 5
-    assert "not shown: a.cu: 4 more stream-use-after-destroy; --format json lists them" in lines
+    assert [sum(f"{severity}[CV201]" in line for line in lines) for severity in ("note", "warning")] == [5, 20]
+    assert "not shown: a.cu: 6 more stream-use-after-destroy; --format json lists them" in lines
+
+
+def test_after_steps_that_are_left_out_the_line_stands_again() -> None:
+    path = tuple(Step(frame=frame(3, 1, 2), text=f"step {number}") for number in range(30))
+    lines = rendered(
+        made(msgspec.structs.replace(FINDING, path=path, site=site("cudaFree", frame(3, 1, 2))))
+    ).splitlines()
+    gap = next(at for at, line in enumerate(lines) if "steps more" in line)
+    assert lines[gap + 1].startswith("3 | ")
 
 
 def test_errors_are_shown_before_the_rest(project: Project, check: Check) -> None:
