@@ -176,9 +176,7 @@ def _told(rows: list[_Row], style: str) -> list[tuple[int, _Row]]:
         return numbered
     most = len(rows) - LAST_STEPS
     told = {at for at, row in numbered if at <= FIRST_STEPS or at > most or row[2] == style}
-    alone = {
-        at for at, _ in numbered if {at - 1, at + 1} <= told
-    }  # one step takes no more room than to say that it is left out
+    alone = {at for at, _ in numbered if {at - 1, at + 1} <= told}  # that it is left out would take as much room
     return [each for each in numbered if each[0] in told | alone]
 
 
