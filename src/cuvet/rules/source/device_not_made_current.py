@@ -9,8 +9,8 @@ class SourceDeviceNotMadeCurrent(SourceRule):
     why: The runtime allocates, creates and launches on the current device. That is device 0 until the thread makes another one current.
     instead: Call ``cudaSetDevice(device)`` before, in each turn of a loop.
     limits: Callers in other files, which may have made the device current, are not seen. Silent if a function that may make one current,
-      also by its name, is called; if a caller in the file, or another function of the class, makes one current; and about a device that is
-      a constant, that cudaGetDevice told, or that an unknown function chose.
+      also by its name, is called; if a caller in the file, or another function of the class, makes one current; about devices that a
+      function emulates, by its name; and about a device that is a constant, that cudaGetDevice told, or that an unknown function chose.
     """
 
     code = "CV850"
@@ -111,6 +111,14 @@ void open(float **values) {
         CHECK(cudaSetDevice(device));
         CHECK(cudaMalloc(&values[device], 4096));
     }
+}
+
+## devices that are emulated on one [cuda]
+void run_emulated(float **values) {
+    int count;
+    CHECK(cudaGetDeviceCount(&count));
+    for (int device = 0; device < count; device++)
+        CHECK(cudaMalloc(&values[device], 4096));
 }
 
 ## several buffers of one device [cuda]
