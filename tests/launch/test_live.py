@@ -86,9 +86,13 @@ class Screen:
         ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
         self.before = termios.tcgetattr(terminal)
         self.terminal = terminal
-        environment = {**cuvet.environment, "TERM": "xterm"}
         self.process = subprocess.Popen(
-            cuvet.command("live", *arguments), stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, env=environment
+            cuvet.command("live", *arguments),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            env={**cuvet.environment, "TERM": "xterm"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
         )
 
     def until(self, text: str) -> str:
