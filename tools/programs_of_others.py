@@ -53,11 +53,15 @@ class Program(NamedTuple):
     folder: str
 
 
+def rows() -> list[dict[str, Any]]:
+    """What ran on a GPU: see ``tests/hardware/others.py``."""
+    return [json.loads(line) for line in (HARDWARE / "others.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 def build(folder: Path, source: Path, most: int) -> None:
     """Compile the first ``most`` programs, in the order of a hash of their names."""
-    rows = [json.loads(line) for line in (HARDWARE / "others.jsonl").read_text(encoding="utf-8").splitlines()]
     programs: list[tuple[Program, Path, Path]] = []
-    for repository in sorted({row["source"] for row in rows if "/" in row["source"]}):
+    for repository in sorted({row["source"] for row in rows() if "/" in row["source"]}):
         tree = folder / "src" / folder_of(repository)
         git = git_directory(source, repository)
         if git is None:
@@ -207,10 +211,8 @@ def compare(folder: Path) -> None:
 
 def on_gpu() -> dict[str, dict[tuple[str, str], list[str]]]:
     """By way, repository and name: the errors and warnings."""
-    rows = [json.loads(line) for line in (HARDWARE / "others.jsonl").read_text(encoding="utf-8").splitlines()]
-    plain = {
-        (row["source"], row["name"]): _names(row["said"]) for row in rows if not row["outcome"].startswith("not judged")
-    }
+    judged = [row for row in rows() if not row["outcome"].startswith("not judged")]
+    plain = {(row["source"], row["name"]): _names(row["said"]) for row in judged}
     found: dict[str, list[str] | None] = json.loads((HARDWARE / "races.json").read_bytes())["others"]["findings"]
     races = {
         (repository, program): _names(each)
@@ -226,7 +228,7 @@ def _names(each: list[str]) -> list[str]:
 
 
 def inject(folder: Path) -> None:
-    """Of the programs of which nothing is said."""
+    """Of the programs that ran to a report, and of which it says nothing."""
     counts: Counter[str] = Counter()
     for program in programs_of(folder):
         if said(folder, program, "plain") != []:

@@ -100,12 +100,11 @@ class Judge:
             explained = self._explain(model, call, outcome)
         if of_library and outcome.status == 0:
             if touches:
-                _extend(self._inside_until, record)
+                _extend(self._inside_until, record.thread, record.returned)
             if call.is_of_library():
-                _extend(self._succeeding_until, record)
+                _extend(self._succeeding_until, record.thread, record.returned)
         if of_library and explained:  # what goes wrong inside follows from it
-            told = record.returned or math.inf
-            self._told_until[record.thread] = max(self._told_until.get(record.thread, 0), told)
+            _extend(self._told_until, record.thread, record.returned or math.inf)
         if not explained and call.refused:
             self.unexplained.add(call, outcome.status or 0, call.is_of_library(), NOT_MADE)
         elif not explained and failed is not None:
@@ -230,9 +229,9 @@ def _of_one_function(violation: Violation, frame: NativeFrame) -> Violation:
     return dataclasses.replace(violation, because=because, help=fix)
 
 
-def _extend(until: dict[int, float], record: CallRecord) -> None:
+def _extend(until: dict[int, float], thread: int, returned: float) -> None:
     """Calls of libraries that are made inside of another's return before it does."""
-    until[record.thread] = max(until.get(record.thread, 0), record.returned)
+    until[thread] = max(until.get(thread, 0), returned)
 
 
 def _answers_library(call: RecordedCall, status: int | None) -> bool:

@@ -17,8 +17,8 @@ class ExitCallAfterShutdown(FailureRule):
     why: When the process exits, the driver frees everything in an exit handler of its own. Code that runs later frees nothing.
     instead: End CUDA objects before ``main`` returns. End static objects that hold them explicitly, or leave them to the driver.
     limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time. So is what fails inside a call
-      that one library makes of another and that succeeds: cuFFT (CUDA 13.0) answers cufftDestroy with success then, though its cuMemFree
-      failed.
+      that one library makes of another and that succeeds: cuFFT answered cufftDestroy with success then, though its cuMemFree failed
+      (PyTorch 2.11, CUDA 13.0, NVIDIA H200, driver 580.159.04, 2026-11-30).
     """
 
     code = "CV931"
