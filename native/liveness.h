@@ -40,6 +40,7 @@ constexpr uint64_t ORPHAN = 128;  // what it belongs to was dead when it was mad
 constexpr int KIND_SHIFT = 8;
 constexpr uint64_t KEEPABLE = 1 << 16;  // the quarantine may keep it when it ends
 constexpr uint64_t KEPT = 1 << 17;      // dead, and kept: the driver has it still, or its address is not free
+constexpr uint64_t TOLD = 1 << 18;      // the recording tells of this life, or of one before it
 
 inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 

@@ -607,6 +607,49 @@ def test_descriptors_at_ever_other_addresses_take_no_more_memory(bench: Bench, f
     assert len([call for call in done.trace.named("cudnnBackendExecute") if is_suspect(call)]) == 2
 
 
+def test_a_descriptor_is_told_from_one_of_the_same_address_that_was_stored(bench: Bench, fakes: Fakes) -> None:
+    """However many others came between them, and whoever made room."""
+    library = fakes.made_of(
+        """
+        static uint64_t last = 1 << 20;
+        int cudnnCreate(uint64_t *handle) { return *handle = 16, 0; }
+        int cudnnBackendCreateDescriptor(int type, uint64_t *handle) { return *handle = type ? type : (last += 16), 0; }
+        int cudnnBackendDestroyDescriptor(uint64_t handle) { return 0; }
+        int cudnnBackendExecute(uint64_t handle, uint64_t plan, uint64_t pack) { return 0; }
+        """,
+        "libcudnn.so.9",
+    )
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t made(int at, int count, int ends) {
+            uint64_t d;
+            for (int i = 0; i < count; i++) {
+                cudnnBackendCreateDescriptor(at, &d);
+                if (ends) cudnnBackendDestroyDescriptor(d);
+            }
+            return d;
+        }
+        int main(void) {
+            uint64_t h, gone;
+            cudnnCreate(&h);
+            gone = made(64, 1, 1);                      // stored
+            made(0, 1000, 1);
+            made(64, 1, 1);                             // not stored
+            made(0, 200000, 1);
+            cudnnBackendExecute(h, made(0, 1, 0), made(64, 1, 0));
+            cudnnBackendDestroyDescriptor(gone);
+            cudnnBackendExecute(h, gone, gone);
+            return 0;
+        }""",
+        library,
+    )
+    assert done.returncode == 0, done.stderr
+    used = [seen for call in done.trace.named("cudnnBackendExecute") for seen in call.objects if seen.handle == 64]
+    assert {(seen.alive, seen.generation) for seen in used} == {(False, 3)}
+
+
 def test_all_is_stored_if_asked_for(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
