@@ -302,6 +302,14 @@ def test_nodes_added_by_hand_race_unless_a_path_orders_them(cu: Drive) -> None:
     assert said(cu) == [("race-in-graph", told)] * 3
 
 
+def test_edges_of_which_only_the_start_is_stored_are_not_judged(cu: Drive) -> None:
+    graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    nodes = [set_node(cu, graph, memory) for _ in range(3)]
+    cu.cuGraphAddDependencies(graph, words(*nodes[:1]), words(*nodes[1:2]), 0, 2)
+    instantiated(cu, graph)
+    assert said(cu) == []
+
+
 def test_an_edge_that_is_removed_orders_no_more(cu: Drive) -> None:
     graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
     first, second = set_node(cu, graph, memory), set_node(cu, graph, memory)

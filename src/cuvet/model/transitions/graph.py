@@ -98,16 +98,25 @@ def _events_named(model: Model, call: Call, graph: Graph) -> tuple[Event, ...]:
 
 @after_roles("cuGraphAddDependencies")
 def add_dependencies(model: Model, call: Call, outcome: Outcome) -> None:
-    for first, second in edges_named(call, model):
+    for first, second in _edges(model, call):
         if isinstance(second, GraphNode):
             second.waits_for = {other for other in second.waits_for if other.alive} | {first}
 
 
 @after_roles("cuGraphRemoveDependencies")
 def remove_dependencies(model: Model, call: Call, outcome: Outcome) -> None:
-    for first, second in edges_named(call, model):
+    for first, second in _edges(model, call):
         if isinstance(second, GraphNode):
             second.waits_for.discard(first)
+
+
+def _edges(model: Model, call: Call) -> list[tuple[Object, Object]]:
+    """Those that are known. Of a long list the shim stores the start."""
+    edges = edges_named(call, model)
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if isinstance(graph, Graph):
+        graph.edges_unknown |= len(edges) < parameter(call, "numDependencies")
+    return edges
 
 
 @after_roles("cuGraphConditionalHandleCreate")

@@ -26,8 +26,8 @@ class RaceInGraph(CallRule):
     instead: Name the first node among the dependencies of the second (``cudaGraphAddDependencies``). In a capture, record an event on the
       first stream between the two calls, and make the second wait for it.
     limits: What a kernel reads and writes is told as for `race-between-streams`. Not judged are captures whose dependencies the program
-      sets (``cuStreamUpdateCaptureDependencies``), graphs to which nodes were added both ways, clones, and graphs with nodes that may
-      wait for the host or an event. Nodes that are changed after the instantiation are not compared with each other again.
+      sets (``cuStreamUpdateCaptureDependencies``), graphs to which nodes were added both ways, clones, graphs with nodes that may
+      wait for the host or an event, and graphs whose edges are not all known: of one call 64 are recorded. Nodes that are changed after the instantiation are not compared with each other again.
     """
 
     code = "CV443"
@@ -94,6 +94,15 @@ described = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, widt
 first = cu.cuGraphAddMemsetNode(graph, 0, 0, described, context)
 second = cu.cuGraphAddMemsetNode(graph, 0, 0, described, context)
 cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecDestroy(executable)
+
+## built by hand, with more edges in one call than are recorded
+memory = cu.cuMemAlloc(4096)
+graph = cu.cuGraphCreate(0)
+described = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=4096, height=1)
+nodes = [cu.cuGraphAddMemsetNode(graph, 0, 0, described, context) for _ in range(70)]
+cu.cuGraphAddDependencies(graph, nodes[:-1], nodes[1:], None, 69)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
 
