@@ -254,6 +254,15 @@ def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number, word in words if memory.handle <= word < memory.end))
 
 
+def may_access(call: Call, memory: Memory, model: ModelView) -> bool:
+    """False if the code of the launched kernel shows that it accesses nothing through the parameters that point into ``memory``."""
+    function, numbers = launched(call, model), parameters_into(call, memory)
+    use = model.kernels.use(function) if model.kernels is not None and isinstance(function, Function) else None
+    if use is None or use.elsewhere or not numbers:
+        return True
+    return any(each.parameter in numbers for each in use.uses)
+
+
 def _numbers(arguments: Arguments, pointers: Pointers) -> bytes:
     """The bytes of the arguments that are no pointers."""
     rest = bytearray(arguments.data)

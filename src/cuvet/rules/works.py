@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cuvet.model import Call, Function, ModelView, Stream
 from cuvet.model.accesses import NODES, Box, accesses, node_kernel
-from cuvet.model.touches import Access, Touch
+from cuvet.model.touches import Access, Memory, Touch
 from cuvet.model.touching import launched, parameters_into
 from cuvet.rules.rule import CallRule, Violation
 
@@ -111,9 +111,15 @@ def _box(box: Box) -> str:
 
 def through(call: Call, touch: Touch, model: ModelView) -> str:
     """`` through argument 1 (float*)``: the parameters of the kernel that point into the memory; else nothing."""
-    function, numbers = launched(call, model), parameters_into(call, touch.memory)
+    arguments = arguments_into(call, touch.memory, model)
+    return f" through {arguments}" if arguments else ""
+
+
+def arguments_into(call: Call, memory: Memory, model: ModelView) -> str:
+    """``argument 1 (float*)``: the parameters of the launched kernel that point into ``memory``; else nothing."""
+    function, numbers = launched(call, model), parameters_into(call, memory)
     if not numbers:
         return ""
     types = model.kernels.parameters(function) if isinstance(function, Function) and model.kernels else ()
     each = (f"{number} ({types[number]})" if number < len(types) else str(number) for number in numbers)
-    return f" through argument{'s' if len(numbers) > 1 else ''} {' or '.join(each)}"
+    return f"argument{'s' if len(numbers) > 1 else ''} {' or '.join(each)}"
