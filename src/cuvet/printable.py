@@ -10,6 +10,8 @@ import os
 import re
 
 _IN_JSON = re.compile(r"[^\n\x20-\x7e]")
+_MOST_NAME = 120
+_BRACKETS = re.compile(r"operator(?:<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>]")
 
 
 def printable(text: str) -> str:
@@ -45,3 +47,19 @@ def valid(path: str | os.PathLike[str]) -> str:
 def readable(text: str) -> str:
     """The text in characters that JSON has: bytes of names and variables that are not UTF-8 as ``\\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def in_short(name: str) -> str:
+    """A name of C++ in a sentence: of one of more than 120 letters without the arguments of its templates, ``scan<…>``."""
+    if len(name) <= _MOST_NAME:
+        return name
+    parts, depth, end = list[str](), 0, 0
+    for bracket in _BRACKETS.finditer(name):
+        if bracket[0] not in "<>":
+            continue
+        if bracket[0] == "<" and depth == 0:
+            parts.append(name[end : bracket.start()])
+        depth += 1 if bracket[0] == "<" else -1
+        end = bracket.end()
+    short = "<…>".join((*parts, name[end:])) if depth == 0 else name
+    return short if len(short) <= _MOST_NAME else f"{short[:_MOST_NAME]}…"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from cuvet.analysis.kernels import RecordedKernels
 from cuvet.catalog import driver
 from cuvet.model import Arguments, Model
 from cuvet.model.touches import Touches
 
 from .driving import Drive
+
+if TYPE_CHECKING:
+    from cuvet.recording import Recording
 
 
 @pytest.fixture
@@ -41,6 +46,63 @@ def test_a_free_is_told_with_the_kernel_whose_pointer_goes_into_the_memory(cu: D
     launch(cu, a, memory + 2048)
     cu.cuMemFreeAsync(memory, b)
     assert said(cu) == [("memory-free-unordered", ["cuLaunchKernel"])]
+
+
+FLOATS = b"_Z6kernelPf\0"
+OF_NUMBERS = b"_Z6kernelPfN4cuda3std3__45arrayIiLm10EEE\0"
+REVERSE = b"_Z6kernelN4cuda3std3__416reverse_iteratorIPfEE\0"
+
+
+@pytest.fixture
+def typed(cu: Drive) -> Drive:
+    """Kernels have the parameters that their mangled names tell of."""
+    cu.model.kernels = RecordedKernels(cast("Recording", None))
+    return cu
+
+
+def launch_typed(cu: Drive, symbol: bytes, stream: int, *sizes: int, **words: int) -> None:
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b""), symbol)
+    layout = tuple((sum(sizes[:number]), size) for number, size in enumerate(sizes))
+    data = bytearray(sum(sizes))
+    for place, word in words.items():
+        at = int(place.removeprefix("at_"))
+        data[at : at + 8] = word.to_bytes(8, "little")
+    arguments, pointers = Arguments(bytes(data), layout), tuple(words.values())
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0, arguments=arguments, pointers=pointers)
+
+
+def test_a_word_of_an_array_of_numbers_is_no_pointer(typed: Drive) -> None:
+    a, b, memory = typed.cuStreamCreate(1), typed.cuStreamCreate(1), typed.cuMemAlloc(4096)
+    typed.cuMemsetD8Async(memory, 0, 4096, a)
+    launch_typed(typed, OF_NUMBERS, b, 8, 40, at_32=memory)
+    assert said(typed) == []
+    launch_typed(typed, OF_NUMBERS, b, 8, 40, at_0=memory)
+    assert said(typed) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
+def test_an_iterator_that_goes_backwards_begins_where_memory_ends(typed: Drive) -> None:
+    a, b, address = typed.cuStreamCreate(1), typed.cuStreamCreate(1), 0x7F0000000000
+    typed.cuMemAlloc(4096, gives=address)
+    above = typed.cuMemAlloc(4096, gives=address + 4096)
+    typed.cuMemsetD8Async(above, 0, 4096, a)
+    launch_typed(typed, REVERSE, b, 8, at_0=above)
+    assert said(typed) == []
+    typed.cuMemFree(above)
+    launch_typed(typed, REVERSE, b, 8, at_0=above)
+    assert said(typed) == []
+    launch_typed(typed, FLOATS, b, 8, at_0=above)
+    assert said(typed) == [("memory-freed-in-kernel", [])]
+
+
+def test_a_word_of_a_structure_of_which_nothing_is_known_may_be_anything(cu: Drive) -> None:
+    a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 4096, a)
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b""), b"kernel\0")
+    arguments = Arguments(bytes(8) + memory.to_bytes(8, "little"), ((0, 16),))
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, b, 0, 0, arguments=arguments)
+    assert said(cu) == []
+    launch(cu, b, memory)
+    assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
 
 
 def test_a_free_after_the_kernel_is_right(cu: Drive) -> None:

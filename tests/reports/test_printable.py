@@ -14,7 +14,7 @@ from rich.text import Text
 
 from cuvet.cli import main
 from cuvet.findings import MachineCause
-from cuvet.printable import printable, printable_json, valid
+from cuvet.printable import in_short, printable, printable_json, valid
 from cuvet.reports.formats import json as documents
 from cuvet.reports.terminal import console
 
@@ -96,3 +96,18 @@ def test_a_byte_that_is_not_utf_8_has_one_form(capfd: pytest.CaptureFixture[str]
     for command in (["inspect"], ["analyze"], ["check"], ["run", "--"], ["explain"], ["doctor", "--"]):
         assert main([*command, name]) != 0
         assert "a\\xff" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("scan<float, 4>", "scan<float, 4>"),
+        (f"a::scan<{'float, ' * 40}b<c>>::operator()<x->y, 3>", "a::scan<…>::operator()<…>"),
+        (f"a<{'int, ' * 40}b>::operator<< <c>", "a<…>::operator<< <…>"),
+        ("x" * 121, "x" * 120 + "…"),
+        ("a<" * 61, "a<" * 60 + "…"),
+        ("a>" * 61, "a>" * 60 + "…"),
+    ],
+)
+def test_of_a_long_name_the_arguments_of_templates_are_left_out(name: str, short: str) -> None:
+    assert in_short(name) == short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -115,6 +116,11 @@ def life(memory: Memory, what: str) -> Touch:
     return Touch(memory, memory.handle, memory.end, True, life=what)
 
 
+_NUMBERS = re.compile(r"\b[Aa]rray<(?:unsigned |signed )?(?:bool|char|short|int|long|float|double)\b[^*&]*$")
+_REVERSE = re.compile(r"reverse_iterator[<I]")
+"""In the name of a type, or of a kernel as it is mangled."""
+
+
 _newest: list[tuple[Call | None, tuple[Touch, ...]]] = [(None, ())]
 
 
@@ -161,9 +167,10 @@ def _used(call: Call, model: ModelView) -> Iterable[Touch]:
     function, arguments = launched(call, model), call.arguments
     if not isinstance(function, Function) or arguments is None:
         return ()
-    pointers = _pointers(arguments, model)
-    argument = call.entry_point.index.get("kernelParams")
     use = model.kernels.use(function) if model.kernels is not None else None
+    types = model.kernels.parameters(function) if model.kernels is not None else ()
+    pointers = _pointers(arguments, model, types, use is not None)
+    argument = call.entry_point.index.get("kernelParams")
     if use is None:
         in_graph = bool(model.captures()) or node_kernel(call) is not None
         launch = (function, _numbers(arguments, pointers) if in_graph else b"")
@@ -221,17 +228,29 @@ def _ways(use: KernelUse, parameter: int, offset: int) -> Iterator[tuple[bool | 
         yield None, False
 
 
-def _pointers(arguments: Arguments, model: ModelView) -> Pointers:
-    """The words of the parameters that point to memory of CUDA."""
+def _pointers(arguments: Arguments, model: ModelView, types: tuple[str, ...], code_is_known: bool) -> Pointers:
+    """The words of the parameters that point to memory of CUDA. A structure has words that nobody wrote: what stood on the stack before.
+    Of code that is not known, those of arrays of numbers do not count, nor those of structures whose type is not known."""
     found: Pointers = {}
     low, high = model.bounds_of_memory()
     words, places = _words(arguments.layout)
     for place, address in zip(places, words.unpack_from(arguments.data), strict=True):
-        if low <= address < high:
+        if low <= address < high and (code_is_known or _may_point(arguments, types, place[0])):
             memory = model.living_memory_at(address)
-            if memory is not None and memory.alive:
+            if memory is not None and memory.alive and not (memory.handle == address and _is_end(types, place[0])):
                 found[place] = (address, memory)
     return found
+
+
+def _may_point(arguments: Arguments, types: tuple[str, ...], parameter: int) -> bool:
+    if parameter < len(types):
+        return _NUMBERS.search(types[parameter]) is None
+    return arguments.layout[parameter][1] <= _WORD
+
+
+def _is_end(types: tuple[str, ...], parameter: int) -> bool:
+    """Whether the parameter begins where memory ends: it need not name what begins there."""
+    return parameter < len(types) and _REVERSE.search(types[parameter]) is not None
 
 
 @lru_cache(maxsize=MOST)
@@ -255,12 +274,23 @@ def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
 
 
 def may_access(call: Call, memory: Memory, model: ModelView) -> bool:
-    """False if the code of the launched kernel shows that it accesses nothing through the parameters that point into ``memory``."""
+    """False if the launched kernel accesses nothing through the parameters that point into ``memory``, as its code shows, or may be given
+    the end of other memory in its place."""
     function, numbers = launched(call, model), parameters_into(call, memory)
-    use = model.kernels.use(function) if model.kernels is not None and isinstance(function, Function) else None
+    if not isinstance(function, Function):
+        return True
+    if _REVERSE.search(function.symbol) and _ends_at(model, memory.handle):
+        return False
+    use = model.kernels.use(function) if model.kernels is not None else None
     if use is None or use.elsewhere or not numbers:
         return True
     return any(each.parameter in numbers for each in use.uses)
+
+
+def _ends_at(model: ModelView, address: int) -> bool:
+    """Whether living memory ends there."""
+    below = model.living_memory_at(address - 1)
+    return below is not None and below.alive and below.end == address
 
 
 def _numbers(arguments: Arguments, pointers: Pointers) -> bytes:

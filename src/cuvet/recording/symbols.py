@@ -325,6 +325,7 @@ def _template(symbol: str) -> str:
     return f"{'::'.join(names)}<…>" if is_instance else ""
 
 
+@cache
 def parameter_types(symbol: str) -> tuple[str, ...]:
     """The types of the parameters of a mangled C++ function, as C++ writes them; none if it is not one."""
     whole = _demangled(symbol) or ""

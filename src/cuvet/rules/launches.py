@@ -8,10 +8,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.kernels import Dimensions
 from cuvet.model import Context, Launch, ModelView, Object, Stream, Word
 from cuvet.model.view import PER_THREAD
+from cuvet.printable import in_short
 from cuvet.rules.faults import Suspicion, Suspicions, may_leave_out
 
 MOST_SUSPECTS, MOST_OTHERS, MOST_POINTERS = 6, 4, 4
-_MOST_NAME = 120
 _ILLEGAL_ADDRESS = 700
 _AWAITED = (
     "cuvet waited for the work of each launch (--narrow): what was launched before this one had ended without an error"
@@ -198,9 +198,7 @@ def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
 
 
 def _name(launch: Launch, context: Context, model: ModelView, *, shaped: bool) -> str:
-    name = launch.kernel or "a kernel whose name is not known"
-    if len(name) > _MOST_NAME:
-        name = f"{name[:_MOST_NAME]}…"
+    name = in_short(launch.kernel) if launch.kernel else "a kernel whose name is not known"
     if shaped and launch.grid is not None and launch.block is not None:
         name += f"<<<{_dimensions(launch.grid)}, {_dimensions(launch.block)}>>>"
     other = context.error is not None and launch.thread != context.error.thread

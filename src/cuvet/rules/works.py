@@ -8,6 +8,7 @@ from cuvet.model import Call, Function, ModelView, Stream
 from cuvet.model.accesses import NODES, Box, accesses, node_kernel
 from cuvet.model.touches import Access, Memory, Touch
 from cuvet.model.touching import launched, parameters_into
+from cuvet.printable import in_short
 from cuvet.rules.rule import CallRule, Violation
 
 
@@ -64,7 +65,7 @@ def work(call: Call, model: ModelView) -> str:
         if not isinstance(function, Function)
         else (model.kernels and model.kernels.name(function)) or function.symbol
     )
-    return f"kernel {name}" if name else _node(call) or call.asked
+    return f"kernel {in_short(name)}" if name else _node(call) or call.asked
 
 
 def _node(call: Call) -> str:
@@ -121,5 +122,5 @@ def arguments_into(call: Call, memory: Memory, model: ModelView) -> str:
     if not numbers:
         return ""
     types = model.kernels.parameters(function) if isinstance(function, Function) and model.kernels else ()
-    each = (f"{number} ({types[number]})" if number < len(types) else str(number) for number in numbers)
+    each = (f"{number} ({in_short(types[number])})" if number < len(types) else str(number) for number in numbers)
     return f"argument{'s' if len(numbers) > 1 else ''} {' or '.join(each)}"

@@ -27,7 +27,8 @@ class RaceInGraph(CallRule):
       first stream between the two calls, and make the second wait for it.
     limits: What a kernel reads and writes is told as for `race-between-streams`. Not judged are captures whose dependencies the program
       sets (``cuStreamUpdateCaptureDependencies``), graphs to which nodes were added both ways, clones, graphs with nodes that may
-      wait for the host or an event, and graphs whose edges are not all known: of one call 64 are recorded. Nodes that are changed after the instantiation are not compared with each other again.
+      wait for the host or an event, and graphs whose edges are not all known: of one call 64 are recorded. Nodes that are changed after
+      the instantiation are not compared with each other again.
     """
 
     code = "CV443"
