@@ -372,6 +372,21 @@ def test_edges_of_which_only_the_start_is_stored_are_not_judged(cu: Drive) -> No
     assert said(cu) == []
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_a_child_graph_touches_is_not_known_once_it_was_changed(cu: Drive, changed: bool) -> None:
+    child, outer, memory, other = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    set_node(cu, child, memory)
+    node = cu.cuGraphAddChildGraphNode(outer, words(), 0, child)
+    cu.cuGraphGetNodes(cu.cuGraphChildGraphNodeGetGraph(node), 1, hands_out={"nodes": [0x4444]})
+    if changed:
+        cu.cuGraphMemsetNodeSetParams(0x4444, described_set(other, 64))
+    graph = cu.cuGraphCreate(0)
+    set_node(cu, graph, memory)
+    cu.cuGraphAddChildGraphNode(graph, words(), 0, outer)
+    instantiated(cu, graph)
+    assert [rule for rule, _ in said(cu)] == ([] if changed else ["race-in-graph"])
+
+
 def test_an_edge_that_is_removed_orders_no_more(cu: Drive) -> None:
     graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
     first, second = set_node(cu, graph, memory), set_node(cu, graph, memory)

@@ -66,6 +66,7 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     graph.edges_unknown |= None in dependencies or len(dependencies) < parameter(call, "numDependencies")
     touches, waits = _of_node(model, call)
     graph.waits |= waits or node_type in WAITING
+    _forget_owner(graph)
     if isinstance(node, GraphNode):
         node.events = _events_named(model, call, graph)
         node.waits_for = {other for other in dependencies if other is not None}
@@ -259,9 +260,21 @@ def change_node(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(node, GraphNode) and node.touches is not None:
         node.touches, waits = _of_node(model, call)
         graphs[0].waits |= waits
+        _forget_owner(graphs[0])
         return
     for each in graphs:
         each.captured_touches = ()
+        _forget_owner(each)
+
+
+def _forget_owner(graph: Graph) -> None:
+    """A child graph has changed: nothing is known any more of what the node touches whose graph it is."""
+    while isinstance(graph.owner, GraphNode) and isinstance(graph.owner.parent, Graph):
+        owner, graph = graph.owner, graph.owner.parent
+        if owner.touches is None:
+            graph.captured_touches = ()
+        else:
+            owner.touches = ()
 
 
 def _change_in_executable(model: Model, call: Call, executable: GraphExec, node: Object | None) -> None:
@@ -287,6 +300,7 @@ def get_child_graph(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.find(Kind.GRAPH, output(call, outcome, "phGraph"))
     if isinstance(graph, Graph):
         graph.child = True
+        graph.owner = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
 
 
 @after_roles("cuUserObjectCreate")
