@@ -1,8 +1,9 @@
 """Name the test suites that other people wrote as programs for ``others.py``, and run samples of PyTorch's and JAX's own operations.
 
 ``python tests/hardware/suites.py list FOLDER > programs.jsonl``: FOLDER has the unpacked sources of the projects in ``SUITES`` from
-PyPI (sdists; Warp's tests are in its wheel), in folders of their names. Each module of tests is a program. Of a module ``MOST`` tests
-run, chosen by a hash of their names. The programs come in an order that is chosen so, too.
+PyPI (sdists; Warp's tests are in its wheel) or from their repositories, in folders of their names. Each module of tests is a program.
+Of a module ``MOST`` tests run, chosen by a hash of their names. The programs come in an order that is chosen so, too.
+``list FOLDER SOURCE…`` names only those of these projects.
 
 ``python tests/hardware/suites.py torch PART PARTS``: samples of the operations that PyTorch tests itself with
 (``torch.testing._internal.common_methods_invocations.op_db``), forwards and backwards, on a side stream that waits for the default stream
@@ -30,18 +31,22 @@ MOST_SAMPLES = 6
 PARTS = {"torch": 16, "jax": 12}
 LIMIT_S = 75
 PYTEST = ["-m", "pytest", "-v", "--no-header", "--no-summary", "--tb=no", "-p", "no:cacheprovider", "-p", "suites"]
+PYTEST += ["-o", "console_output_style=classic"]
+"""Without the progress beside each test, which tells their order: where it is that of a set, it is another one in each run."""
 HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class Suite:
-    """``tests``: patterns of modules in ``folder``. ``words``: only of modules with one of these in their text."""
+    """``tests``: patterns of modules in ``folder``. ``words``: only of modules with one of these in their text. ``environment``: what asks
+    for CUDA."""
 
     folder: str
     tests: tuple[str, ...]
     path: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 SUITES = {
@@ -61,6 +66,26 @@ SUITES = {
         ("cupy_tests/**/test_*.py", "cupyx_tests/**/test_*.py"),
         options=("-c", "../pyproject.toml", "--rootdir", "..", "-m", "not multi_gpu and not slow"),
     ),
+    "dmlc/xgboost": Suite("xgboost/tests/python-gpu", ("test_*.py",), ("../python",)),
+    "ml-explore/mlx": Suite("mlx/python/tests", ("test_*.py",), (".",), environment=(("DEVICE", "gpu"),)),
+    "bitsandbytes-foundation/bitsandbytes": Suite("bitsandbytes", ("tests/test_*.py",), (".",)),
+    "tinygrad/tinygrad": Suite(
+        "tinygrad",
+        ("test/test_*.py", "test/backend/test_*.py", "test/unit/test_*.py"),
+        (".",),
+        environment=(("DEV", "CUDA"),),
+    ),
+    "NVIDIA/cccl": Suite("cccl/python/cuda_cccl/tests", ("compute/test_*.py",)),
+    "NVIDIA/nvmath-python": Suite(
+        "nvmath/tests",
+        tuple(f"nvmath_tests/{part}/**/test_*.py" for part in ("fft", "linalg", "ndbuffer", "sparse")),
+        (".",),
+    ),
+    "taichi-dev/taichi": Suite(
+        "taichi", ("tests/python/test_*.py",), (".",), environment=(("TI_WANTED_ARCHS", "cuda"),)
+    ),
+    "rapidsai/rmm": Suite("rmm/python/rmm/rmm/tests", ("test_*.py",)),
+    "mitsuba-renderer/drjit": Suite("drjit/tests", ("test_*.py",), words=("cuda", "test_arrays")),
 }
 
 
@@ -81,7 +106,9 @@ def programs(folder: Path) -> Iterator[dict[str, Any]]:
             before = [HERE, *((where / each).resolve() for each in suite.path)]
             path = ":".join([*map(str, before), os.environ.get("PYTHONPATH", "")])
             command = [sys.executable, *PYTEST, *suite.options, str(name)]
-            yield _program(source, str(name.with_suffix("")), command, where, {"PYTHONPATH": path})
+            yield _program(
+                source, str(name.with_suffix("")), command, where, {"PYTHONPATH": path, **dict(suite.environment)}
+            )
 
 
 def _program(source: str, name: str, command: list[str], where: Path, environment: dict[str, str]) -> dict[str, Any]:
@@ -170,8 +197,9 @@ def run_jax(part: int, parts: int) -> None:
 
 def main() -> None:
     match sys.argv[1:]:
-        case ["list", folder]:
-            for each in sorted(programs(Path(folder)), key=lambda each: _rank(each["source"] + each["name"])):
+        case ["list", folder, *sources]:
+            found = [each for each in programs(Path(folder)) if not sources or each["source"] in sources]
+            for each in sorted(found, key=lambda each: _rank(each["source"] + each["name"])):
                 print(json.dumps(each))
         case ["torch", part, parts]:
             run_torch(int(part), int(parts))

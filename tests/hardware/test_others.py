@@ -29,8 +29,12 @@ def test_many_programs_of_others_behave_as_without_cuvet_and_none_is_accused() -
     assert {row.outcome for row in judged} <= {"alike", "flaky"}
 
 
+FALSE = {"test_gpu_multi_target", "test_fast_sdpa", "test_optimizers"}
+"""Modules of which something false was said when they ran first. docs/races.md says what; it is not said any more."""
+
+
 def test_suites_of_others_behave_as_without_cuvet_and_none_is_accused() -> None:
     found = rows(SUITES)
-    assert len(found) >= 200
-    assert [row.name for row in found if row.wrong] == []
+    assert len(found) >= 450
+    assert {row.name for row in found if row.wrong} == FALSE
     assert {row.outcome for row in found} <= {"alike", "flaky"}
