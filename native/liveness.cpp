@@ -39,7 +39,8 @@ bool belongs_to_living(const Object* object) {
 // object that was never seen.
 bool make_room(Object* object) {
     uint64_t state = object->state.load(std::memory_order_relaxed);
-    if ((state & (UNTOLD | ALIVE | PARENT | TOLD)) != UNTOLD || object->handle.load(std::memory_order_relaxed)) return false;
+    if ((state & (UNTOLD | ALIVE | PARENT | TOLD)) != UNTOLD || object->handle.load(std::memory_order_relaxed))
+        return false;
     if (!object->state.compare_exchange_strong(state, 0)) return false;
     for (std::atomic<uint64_t>* field :
          {&object->parent_generation, &object->context, &object->last_stream, &object->bytes, &object->seen_alive})
@@ -70,7 +71,8 @@ void belong_to(Object* object, Object* parent, uint64_t parent_state, uint64_t c
 }
 
 uint64_t next_life(uint64_t state, uint64_t flags) {
-    return uint64_t{generation_of(state) + 1} << 32 | ALIVE | flags | (state & (RESET | TOLD)) | (flags & UNTOLD ? 0 : TOLD);
+    return uint64_t{generation_of(state) + 1} << 32 | ALIVE | flags | (state & (RESET | TOLD)) |
+           (flags & UNTOLD ? 0 : TOLD);
 }
 
 }  // namespace
