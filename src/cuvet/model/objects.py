@@ -261,8 +261,6 @@ class Graph(Object):
     memory; ``conditional``: it has conditional nodes."""
 
     child: bool = False
-    owner: Object | None = None
-    """The node whose graph it is, of one that ``cuGraphChildGraphNodeGetGraph`` handed out."""
     allocates: bool = False
     conditional: bool = False
     original: Graph | None = None

@@ -66,7 +66,7 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     graph.edges_unknown |= None in dependencies or len(dependencies) < parameter(call, "numDependencies")
     touches, waits = _of_node(model, call)
     graph.waits |= waits or node_type in WAITING
-    _forget_owner(graph)
+    _forget_parent(graph)
     if isinstance(node, GraphNode):
         node.events = _events_named(model, call, graph)
         node.waits_for = {other for other in dependencies if other is not None}
@@ -260,21 +260,21 @@ def change_node(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(node, GraphNode) and node.touches is not None:
         node.touches, waits = _of_node(model, call)
         graphs[0].waits |= waits
-        _forget_owner(graphs[0])
+        _forget_parent(graphs[0])
         return
     for each in graphs:
         each.captured_touches = ()
-        _forget_owner(each)
+        _forget_parent(each)
 
 
-def _forget_owner(graph: Graph) -> None:
+def _forget_parent(graph: Graph) -> None:
     """A child graph has changed: nothing is known any more of what the node touches whose graph it is."""
-    while isinstance(graph.owner, GraphNode) and isinstance(graph.owner.parent, Graph):
-        owner, graph = graph.owner, graph.owner.parent
-        if owner.touches is None:
+    while isinstance(graph.parent, GraphNode) and isinstance(graph.parent.parent, Graph):
+        node, graph = graph.parent, graph.parent.parent
+        if node.touches is None:
             graph.captured_touches = ()
         else:
-            owner.touches = ()
+            node.touches = ()
 
 
 def _change_in_executable(model: Model, call: Call, executable: GraphExec, node: Object | None) -> None:
@@ -300,7 +300,6 @@ def get_child_graph(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.find(Kind.GRAPH, output(call, outcome, "phGraph"))
     if isinstance(graph, Graph):
         graph.child = True
-        graph.owner = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
 
 
 @after_roles("cuUserObjectCreate")
