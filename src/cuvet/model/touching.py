@@ -37,6 +37,9 @@ SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
 """Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
 Driver API, cuMemcpyPeer): they race with nothing."""
 
+_NUMBERS = re.compile(r"\b[Aa]rray<(?:unsigned |signed )?(?:bool|char|short|int|long|float|double)\b[^*&]*$")
+_REVERSE = re.compile(r"reverse_iterator[<I]")
+"""In the name of a type, or of a kernel as it is mangled."""
 _COPIES = COPIES | SETS | BATCHES | BATCHES_OF_BOXES
 _FREES = "cuMemFreeAsync"
 Pointers = dict[tuple[int, int], tuple[int, Memory]]
@@ -114,11 +117,6 @@ def stream_worked_on(call: Call, model: ModelView) -> Stream | None:
 def life(memory: Memory, what: str) -> Touch:
     """Of work that allocates or frees it."""
     return Touch(memory, memory.handle, memory.end, True, life=what)
-
-
-_NUMBERS = re.compile(r"\b[Aa]rray<(?:unsigned |signed )?(?:bool|char|short|int|long|float|double)\b[^*&]*$")
-_REVERSE = re.compile(r"reverse_iterator[<I]")
-"""In the name of a type, or of a kernel as it is mangled."""
 
 
 _newest: list[tuple[Call | None, tuple[Touch, ...]]] = [(None, ())]
