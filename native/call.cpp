@@ -926,16 +926,17 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     const bool may_be_known = role.action == Action::RETURNS || entry_point_.flags & ENDS_CAPTURE;
     if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return false;
     const bool of_library = is_of_library(role.kind);
+    const bool stored = record_ || again_ || like_, untold = untold_ && !stored;
     uint64_t context = 0;
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
-        context = (record_ || again_ || like_) && !of_library ? context_ : current_context(thread_);
+        context = stored && !of_library ? context_ : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     if (ordered && !arguments_matter()) {
         hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
         note_change();  // a launch is quiet no more
     }
     give_birth(object, seen, role.kind, parent_of(entry_point_, role, words_, context), context,
-               (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
+               (ordered ? ORDERED : 0) | (untold ? UNTOLD : 0));
     if (quarantines) note_made(object, entry_point_, role.kind, words_);
     if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) {
@@ -944,7 +945,7 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
     }
     if (ordered) object->last_stream.store(stream(), std::memory_order_relaxed);
     if (guards_memory && is_memory(role.kind)) share_new(role, handle);
-    new_object_ = !untold_;
+    new_object_ = !untold;
     return true;
 }
 
