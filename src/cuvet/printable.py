@@ -8,10 +8,11 @@ of text around, half a surrogate pair) is written as an escape. A byte of a file
 import json
 import os
 import re
+from collections.abc import Iterator
 
 _IN_JSON = re.compile(r"[^\n\x20-\x7e]")
-_MOST_NAME = 120
-_BRACKETS = re.compile(r"operator(?:<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>]")
+_MOST_NAME, _MOST_LEVELS = 120, 8
+_BRACKETS = re.compile(r"\boperator(?:<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>]")
 
 
 def printable(text: str) -> str:
@@ -50,16 +51,36 @@ def readable(text: str) -> str:
 
 
 def in_short(name: str) -> str:
-    """A name of C++ in a sentence: of one of more than 120 letters without the arguments of its templates, ``scan<…>``."""
+    """A name of C++ in a sentence: of one of more than 120 letters without the innermost arguments of its templates, ``scan<sum<…>>``, in
+    as many levels as it takes."""
     if len(name) <= _MOST_NAME:
         return name
-    parts, depth, end = list[str](), 0, 0
+    parts, deepest = _in_brackets(name)
+    outermost = 2 if name.startswith("<") else 1
+    levels = range(min(deepest, _MOST_LEVELS), outermost - 1, -1)
+    found = ("".join(_down_to(level, parts)) for level in levels)
+    return next((short for short in found if len(short) <= _MOST_NAME), f"{name[:_MOST_NAME]}…")
+
+
+def _in_brackets(name: str) -> tuple[list[tuple[int, str]], int]:
+    """Its parts, each with the number of angle brackets around it, and the most; no parts if they are not closed."""
+    parts, depth, deepest, end = list[tuple[int, str]](), 0, 0, 0
     for bracket in _BRACKETS.finditer(name):
         if bracket[0] not in "<>":
             continue
-        if bracket[0] == "<" and depth == 0:
-            parts.append(name[end : bracket.start()])
-        depth += 1 if bracket[0] == "<" else -1
-        end = bracket.end()
-    short = "<…>".join((*parts, name[end:])) if depth == 0 else name
-    return short if len(short) <= _MOST_NAME else f"{short[:_MOST_NAME]}…"
+        parts.append((depth, name[end : bracket.start()]))
+        depth += bracket[0] == "<"
+        parts.append((depth, bracket[0]))
+        depth -= bracket[0] == ">"
+        deepest, end = max(deepest, depth), bracket.end()
+        if depth < 0:
+            return [], 0
+    return ([], 0) if depth else ([*parts, (depth, name[end:])], deepest)
+
+
+def _down_to(level: int, parts: list[tuple[int, str]]) -> Iterator[str]:
+    for depth, text in parts:
+        if depth < level:
+            yield text
+        elif depth == level and text == "<":
+            yield "<…>"

@@ -98,16 +98,24 @@ def test_a_byte_that_is_not_utf_8_has_one_form(capfd: pytest.CaptureFixture[str]
         assert "a\\xff" in capfd.readouterr().err
 
 
+LONG = "float, " * 20
+
+
 @pytest.mark.parametrize(
     ("name", "short"),
     [
         ("scan<float, 4>", "scan<float, 4>"),
-        (f"a::scan<{'float, ' * 40}b<c>>::operator()<x->y, 3>", "a::scan<…>::operator()<…>"),
-        (f"a<{'int, ' * 40}b>::operator<< <c>", "a<…>::operator<< <…>"),
+        (f"a::scan<{LONG}b<c>>::operator()<x->y, 3>", "a::scan<…>::operator()<…>"),
+        (f"scan<4, sum<float, {LONG}int>, b<c<d>>>", "scan<4, sum<…>, b<…>>"),
+        (f"a<{LONG}b>::operator<< <c>", "a<…>::operator<< <…>"),
+        (f"my_operator<{LONG}b>::f<c>", "my_operator<…>::f<…>"),
+        (f"<core::Map<{LONG}b> as Iterator>::next", "<core::Map<…> as Iterator>::next"),
         ("x" * 121, "x" * 120 + "…"),
         ("a<" * 61, "a<" * 60 + "…"),
         ("a>" * 61, "a>" * 60 + "…"),
+        ("x" * 130 + "><c", "x" * 120 + "…"),
+        ("<" + "a" * 130 + ">", "<" + "a" * 119 + "…"),
     ],
 )
-def test_of_a_long_name_the_arguments_of_templates_are_left_out(name: str, short: str) -> None:
+def test_of_a_long_name_the_innermost_arguments_of_templates_are_left_out(name: str, short: str) -> None:
     assert in_short(name) == short

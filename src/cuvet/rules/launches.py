@@ -158,20 +158,20 @@ def _mistake(sort: Sort) -> object:
 
 def _sorts(launches: Sequence[Launch], context: Context, model: ModelView, suspicions: Suspicions) -> list[Sort]:
     """Those with something wrong are told one by one, as far as they differ; the others by where they were launched."""
-    alike: dict[str, list[Launch]] = {}
-    what: dict[str, tuple[Suspicion, ...]] = {}
+    alike: dict[tuple[str, str], list[Launch]] = {}
+    what: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
     for launch in reversed(launches):
         if not _may_run_in(launch, context, model):
             continue
         wrong = suspicions.of(launch)
         name = _name(launch, context, model, shaped=bool(wrong))
         line = f"{name}: {'; '.join(each.text for each in wrong)}" if wrong else name
-        what[line] = wrong
-        same = alike.setdefault(line, [])
-        same.append(launch)
+        sort = (launch.symbol or launch.kernel, line)
+        what[sort] = wrong
+        alike.setdefault(sort, []).append(launch)
     return [
-        Sort(line if what[line] else _unwaited(same, context, model), what[line], tuple(same))
-        for line, same in alike.items()
+        Sort(sort[1] if what[sort] else _unwaited(same, context, model), what[sort], tuple(same))
+        for sort, same in alike.items()
     ]
 
 
