@@ -7,7 +7,6 @@ import pytest
 from cuvet.catalog import Kind, driver, libraries
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.model import Allocation, Call, Context, Model, Outcome
-from cuvet.model.call import SeenHandle
 from cuvet.model.objects import LibraryObject
 
 from .driving import Drive, drive
@@ -42,16 +41,6 @@ def test_a_handle_belongs_to_the_context_that_is_current(cu: Drive) -> None:
     assert handle(cu.model, 7).context is cu.model.primary_context(0)
     assert handle(cu.model, 7).device == 0
     assert handle(cu.model, 7).name == "cuBLAS-handle#1"
-
-
-@pytest.mark.parametrize(("alive", "rules"), [(False, ["library-handle-use-after-destroy"]), (True, [])])
-def test_a_handle_that_lives_for_the_shim_is_none_that_ended(cu: Drive, alive: bool, rules: list[str]) -> None:
-    call(cu.model, "cublasCreate", makes=7)
-    call(cu.model, "cublasDestroy", 7)
-    entry_point = libraries()["cublas"]["cublasSetMathMode"]
-    seen = {0: SeenHandle(Kind.CUBLAS_HANDLE, 7, 1, alive)}
-    used = Call(entry_point, (7, 0), thread=1, number=101, seen=seen)
-    assert [each.rule.name for each in cu.model.violations(used)] == rules
 
 
 def test_a_library_that_finds_no_context_takes_the_primary_one() -> None:

@@ -10,17 +10,7 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import Call, SeenHandle
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import role_on, words_named
-from cuvet.model.objects import (
-    Allocation,
-    Capture,
-    Context,
-    GraphExec,
-    HostMemory,
-    LibraryObject,
-    MemoryPool,
-    Object,
-    Stream,
-)
+from cuvet.model.objects import Allocation, Capture, Context, GraphExec, HostMemory, MemoryPool, Object, Stream
 from cuvet.model.order import AfterLaunch, Before
 from cuvet.model.touches import is_shared
 
@@ -471,15 +461,12 @@ class ModelView:
 
     def _seen(self, seen: SeenHandle, scope: int = 0) -> Object | None:
         """The object of the generation that the shim saw. Objects that are handed out again can get a generation here that the shim
-        does not count; what was alive for the shim is the newest then, and so is what the driver was seen to take (``accept``). A library's
-        object that lives for the shim and not here is another one, which the recording does not tell of."""
+        does not count; what was alive for the shim is the newest then, and so is what the driver was seen to take (``accept``)."""
         found = self._find(seen.kind, seen.handle, seen.generation, scope)
         if found is not None and not found.alive:
             newest = self._find(seen.kind, seen.handle, 0, scope)
             if newest is not None and (newest.created_by is None or (seen.alive and newest.alive)):
                 return newest
-            if seen.alive and isinstance(found, LibraryObject):
-                return None
         return found
 
     def _memory_at(self, kind: Kind, address: int) -> Object | None:
