@@ -80,6 +80,25 @@ def test_a_word_of_an_array_of_numbers_is_no_pointer(typed: Drive) -> None:
     assert said(typed) == [("race-between-streams", ["cuMemsetD8Async"])]
 
 
+def test_a_word_of_another_array_may_be_a_pointer(typed: Drive) -> None:
+    """A class of the program, or an array of Numba, whose parameters are seven words."""
+    a, b, memory = typed.cuStreamCreate(1), typed.cuStreamCreate(1), typed.cuMemAlloc(4096)
+    typed.cuMemsetD8Async(memory, 0, 4096, a)
+    launch_typed(typed, b"_Z1k5ArrayIfLi2EE\0", b, 16, at_0=memory)
+    assert said(typed) == [("race-between-streams", ["cuMemsetD8Async"])]
+    launch_typed(typed, OF_NUMBERS, b, 8, 8, 40, at_8=memory)
+    assert said(typed) == [("race-between-streams", ["cuMemsetD8Async"])]
+
+
+def test_a_pointer_beside_an_iterator_that_goes_backwards_is_one(typed: Drive) -> None:
+    stream, address = typed.cuStreamCreate(1), 0x7F0000000000
+    typed.cuMemAlloc(4096, gives=address)
+    typed.cuMemFree(typed.cuMemAlloc(4096, gives=address + 4096))
+    both = b"_Z6kernelPfN4cuda3std3__416reverse_iteratorIPfEE\0"
+    launch_typed(typed, both, stream, 8, 8, at_0=address + 4096, at_8=address)
+    assert said(typed) == [("memory-freed-in-kernel", [])]
+
+
 def test_an_iterator_that_goes_backwards_begins_where_memory_ends(typed: Drive) -> None:
     a, b, address = typed.cuStreamCreate(1), typed.cuStreamCreate(1), 0x7F0000000000
     typed.cuMemAlloc(4096, gives=address)
@@ -94,14 +113,14 @@ def test_an_iterator_that_goes_backwards_begins_where_memory_ends(typed: Drive) 
     assert said(typed) == [("memory-freed-in-kernel", [])]
 
 
-def test_a_word_of_a_structure_of_which_nothing_is_known_may_be_anything(cu: Drive) -> None:
+def test_of_a_structure_of_which_nothing_is_known_the_first_word_counts(cu: Drive) -> None:
     a, b, memory = cu.cuStreamCreate(1), cu.cuStreamCreate(1), cu.cuMemAlloc(4096)
     cu.cuMemsetD8Async(memory, 0, 4096, a)
     function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b""), b"kernel\0")
-    arguments = Arguments(bytes(8) + memory.to_bytes(8, "little"), ((0, 16),))
-    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, b, 0, 0, arguments=arguments)
+    first, second = memory.to_bytes(8, "little") + bytes(8), bytes(8) + memory.to_bytes(8, "little")
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, b, 0, 0, arguments=Arguments(second, ((0, 16),)))
     assert said(cu) == []
-    launch(cu, b, memory)
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, b, 0, 0, arguments=Arguments(first, ((0, 16),)))
     assert said(cu) == [("race-between-streams", ["cuMemsetD8Async"])]
 
 
@@ -372,19 +391,48 @@ def test_edges_of_which_only_the_start_is_stored_are_not_judged(cu: Drive) -> No
     assert said(cu) == []
 
 
-@pytest.mark.parametrize("changed", [False, True])
-def test_what_a_child_graph_touches_is_not_known_once_it_was_changed(cu: Drive, changed: bool) -> None:
+CHANGES: dict[str, tuple[Callable[[Drive, int, int, int], None], list[str]]] = {
+    "nothing": (lambda cu, inner, copied, other: None, ["race-in-graph"]),
+    "a node": (lambda cu, inner, copied, other: cu.cuGraphMemsetNodeSetParams(copied, described_set(other, 64)), []),
+    "another node": (lambda cu, inner, copied, other: cu.cuGraphAddEmptyNode(inner, words(), 0), ["race-in-graph"]),
+    "a node that waits": (
+        lambda cu, inner, copied, other: cu.cuGraphAddEventWaitNode(inner, words(), 0, cu.cuEventCreate(2)),
+        [],
+    ),
+    "all": (lambda cu, inner, copied, other: recapture(cu, inner, other), []),
+}
+
+
+def recapture(cu: Drive, graph: int, memory: int) -> None:
+    stream = cu.cuStreamCreate(1)
+    cu.cuStreamBeginRecaptureToGraph(stream, 2, graph, 0)
+    cu.cuMemsetD8Async(memory, 0, 64, stream)
+    cu.cuStreamEndCapture(stream, gives=graph)
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_what_a_child_graph_touches_is_known_until_it_is_changed(cu: Drive, changed: str) -> None:
     child, outer, memory, other = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
     set_node(cu, child, memory)
     node = cu.cuGraphAddChildGraphNode(outer, words(), 0, child)
-    cu.cuGraphGetNodes(cu.cuGraphChildGraphNodeGetGraph(node), 1, hands_out={"nodes": [0x4444]})
-    if changed:
-        cu.cuGraphMemsetNodeSetParams(0x4444, described_set(other, 64))
+    inner = cu.cuGraphChildGraphNodeGetGraph(node)
+    cu.cuGraphGetNodes(inner, 1, hands_out={"nodes": [0x4444]})
+    change, rules = CHANGES[changed]
+    change(cu, inner, 0x4444, other)
     graph = cu.cuGraphCreate(0)
     set_node(cu, graph, memory)
     cu.cuGraphAddChildGraphNode(graph, words(), 0, outer)
     instantiated(cu, graph)
-    assert [rule for rule, _ in said(cu)] == ([] if changed else ["race-in-graph"])
+    assert [rule for rule, _ in said(cu)] == rules
+
+
+def test_what_is_added_to_a_child_graph_is_touched_as_well(cu: Drive) -> None:
+    child, outer, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+    set_node(cu, outer, memory)
+    inner = cu.cuGraphChildGraphNodeGetGraph(cu.cuGraphAddChildGraphNode(outer, words(), 0, child))
+    set_node(cu, inner, memory)
+    instantiated(cu, outer)
+    assert [rule for rule, _ in said(cu)] == ["race-in-graph"]
 
 
 def test_an_edge_that_is_removed_orders_no_more(cu: Drive) -> None:

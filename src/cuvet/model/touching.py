@@ -37,11 +37,15 @@ SERIALIZED = frozenset({"cuMemcpyPeer", "cuMemcpy3DPeer"})
 """Copies that are "serialized with respect to all pending and future asynchronous work" of their contexts and the current one (CUDA
 Driver API, cuMemcpyPeer): they race with nothing."""
 
-_NUMBERS = re.compile(r"\b[Aa]rray<(?:unsigned |signed )?(?:bool|char|short|int|long|float|double)\b[^*&]*$")
-_REVERSE = re.compile(r"reverse_iterator[<I]")
-"""In the name of a type, or of a kernel as it is mangled."""
+_NUMBERS = re.compile(
+    r"[\w:]*\b[Aa]rray<((?:unsigned |signed )?(?:char|short|int|long|long long)|bool|float|double), (\d{1,4})u?l*>"
+)
+_BYTES = {"bool": 1, "char": 1, "short": 2, "int": 4, "float": 4}
+_REVERSE = re.compile(r"(?:const )?[\w:]*\breverse_iterator<")
 _COPIES = COPIES | SETS | BATCHES | BATCHES_OF_BOXES
 _FREES = "cuMemFreeAsync"
+_MOST_TYPE = 200
+"""Letters of the name of a type."""
 Pointers = dict[tuple[int, int], tuple[int, Memory]]
 """By parameter and offset: an address, and what it points to."""
 _LAUNCHED = (Kind.FUNCTION, Kind.KERNEL, Kind.GRAPH_EXEC)
@@ -228,27 +232,46 @@ def _ways(use: KernelUse, parameter: int, offset: int) -> Iterator[tuple[bool | 
 
 def _pointers(arguments: Arguments, model: ModelView, types: tuple[str, ...], code_is_known: bool) -> Pointers:
     """The words of the parameters that point to memory of CUDA. A structure has words that nobody wrote: what stood on the stack before.
-    Of code that is not known, those of arrays of numbers do not count, nor those of structures whose type is not known."""
+    Of code that is not known, those of arrays of numbers do not count, and of structures of unknown type the first word does."""
     found: Pointers = {}
     low, high = model.bounds_of_memory()
     words, places = _words(arguments.layout)
+    if len(types) != len(arguments.layout):
+        types = ()
     for place, address in zip(places, words.unpack_from(arguments.data), strict=True):
-        if low <= address < high and (code_is_known or _may_point(arguments, types, place[0])):
+        if low <= address < high and (code_is_known or _may_point(arguments, types, place)):
             memory = model.living_memory_at(address)
-            if memory is not None and memory.alive and not (memory.handle == address and _is_end(types, place[0])):
+            if memory is not None and memory.alive and not _may_be_end(model, address, memory, types, place[0]):
                 found[place] = (address, memory)
     return found
 
 
-def _may_point(arguments: Arguments, types: tuple[str, ...], parameter: int) -> bool:
-    if parameter < len(types):
-        return _NUMBERS.search(types[parameter]) is None
-    return arguments.layout[parameter][1] <= _WORD
+def _may_point(arguments: Arguments, types: tuple[str, ...], place: tuple[int, int]) -> bool:
+    parameter, offset = place
+    return not _is_array_of_numbers(types[parameter], arguments.layout[parameter][1]) if types else offset == 0
 
 
-def _is_end(types: tuple[str, ...], parameter: int) -> bool:
-    """Whether the parameter begins where memory ends: it need not name what begins there."""
-    return parameter < len(types) and _REVERSE.search(types[parameter]) is not None
+@lru_cache(maxsize=MOST)
+def _is_array_of_numbers(name: str, size: int) -> bool:
+    """Whether a parameter of that type and so many bytes holds nothing else."""
+    numbers = _NUMBERS.fullmatch(name) if len(name) <= _MOST_TYPE else None
+    return numbers is not None and size == _BYTES.get(numbers[1].split()[-1], 8) * int(numbers[2])
+
+
+def _may_be_end(model: ModelView, address: int, memory: Memory, types: tuple[str, ...], parameter: int) -> bool:
+    """Whether the parameter is an iterator that goes backwards, from the end of other memory than what begins there."""
+    return bool(types) and address == memory.handle and is_reverse(types[parameter]) and ends_at(model, address)
+
+
+def is_reverse(name: str) -> bool:
+    """Of a type."""
+    return _REVERSE.match(name) is not None
+
+
+def ends_at(model: ModelView, address: int) -> bool:
+    """Whether living memory ends there."""
+    below = model.living_memory_at(address - 1)
+    return below is not None and below.alive and below.end == address
 
 
 @lru_cache(maxsize=MOST)
@@ -271,24 +294,16 @@ def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number, word in words if memory.handle <= word < memory.end))
 
 
-def may_access(call: Call, memory: Memory, model: ModelView) -> bool:
-    """False if the launched kernel accesses nothing through the parameters that point into ``memory``, as its code shows, or may be given
-    the end of other memory in its place."""
-    function, numbers = launched(call, model), parameters_into(call, memory)
-    if not isinstance(function, Function):
-        return True
-    if _REVERSE.search(function.symbol) and _ends_at(model, memory.handle):
+def may_be_ends(call: Call, memory: Memory, model: ModelView) -> bool:
+    """Whether all parameters that begin where ``memory`` does may be ends of other memory: iterators that go backwards."""
+    function = launched(call, model)
+    if not isinstance(function, Function) or not ends_at(model, memory.handle):
         return False
-    use = model.kernels.use(function) if model.kernels is not None else None
-    if use is None or use.elsewhere or not numbers:
-        return True
-    return any(each.parameter in numbers for each in use.uses)
-
-
-def _ends_at(model: ModelView, address: int) -> bool:
-    """Whether living memory ends there."""
-    below = model.living_memory_at(address - 1)
-    return below is not None and below.alive and below.end == address
+    types = model.kernels.parameters(function) if model.kernels is not None else ()
+    numbers = parameters_into(call, memory)
+    if numbers and numbers[-1] < len(types):
+        return all(is_reverse(types[number]) for number in numbers)
+    return "reverse_iterator" in function.symbol
 
 
 def _numbers(arguments: Arguments, pointers: Pointers) -> bytes:

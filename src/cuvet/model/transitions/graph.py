@@ -66,7 +66,7 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     graph.edges_unknown |= None in dependencies or len(dependencies) < parameter(call, "numDependencies")
     touches, waits = _of_node(model, call)
     graph.waits |= waits or node_type in WAITING
-    _forget_parent(graph)
+    _tell_parents(graph, touches)
     if isinstance(node, GraphNode):
         node.events = _events_named(model, call, graph)
         node.waits_for = {other for other in dependencies if other is not None}
@@ -161,6 +161,9 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
     capture = _ended_capture(model, call)
     handle = output(call, outcome, role.parameter)
     graph = model.find(Kind.GRAPH, handle)
+    recaptured = capture is not None and capture.begun_by.name == "cuStreamBeginRecaptureToGraph"
+    if recaptured and isinstance(graph, Graph):
+        _tell_parents(graph, None)
     if capture is None or graph is None or not graph.alive or capture.graph is not graph:
         create(model, call, outcome, role)
         graph = model.find(Kind.GRAPH, handle)
@@ -170,10 +173,12 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         model.graphs_allocate |= capture.allocates
         graph.allocates |= capture.allocates
         graph.captured_unfreed |= bool(capture.unfreed)
-        if capture.begun_by.name == "cuStreamBeginRecaptureToGraph":
+        if recaptured:
             graph.captured_touches = ()
-        graph.captured_touches += () if capture.touches is None else capture.touches.of_nodes()
+        captured = () if capture.touches is None else capture.touches.of_nodes()
+        graph.captured_touches += captured
         graph.waits |= capture.waits
+        _tell_parents(graph, captured)
 
 
 def _ended_capture(model: Model, call: Call) -> Capture | None:
@@ -260,21 +265,22 @@ def change_node(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(node, GraphNode) and node.touches is not None:
         node.touches, waits = _of_node(model, call)
         graphs[0].waits |= waits
-        _forget_parent(graphs[0])
+        _tell_parents(graphs[0], None)
         return
     for each in graphs:
         each.captured_touches = ()
-        _forget_parent(each)
+        _tell_parents(each, None)
 
 
-def _forget_parent(graph: Graph) -> None:
-    """A child graph has changed: nothing is known any more of what the node touches whose graph it is."""
+def _tell_parents(graph: Graph, more: tuple[Touch, ...] | None) -> None:
+    """A child graph has changed: the node whose graph it is touches this as well; None: nothing is known any more of what it touches."""
     while isinstance(graph.parent, GraphNode) and isinstance(graph.parent.parent, Graph):
-        node, graph = graph.parent, graph.parent.parent
-        if node.touches is None:
-            graph.captured_touches = ()
+        node, waits, graph = graph.parent, graph.waits, graph.parent.parent
+        graph.waits |= waits
+        if node.touches is not None:
+            node.touches = () if more is None else (*node.touches, *more)
         else:
-            node.touches = ()
+            graph.captured_touches = () if more is None else (*graph.captured_touches, *more)
 
 
 def _change_in_executable(model: Model, call: Call, executable: GraphExec, node: Object | None) -> None:

@@ -1,7 +1,7 @@
 from cuvet.catalog.roles import Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.accesses import pinned_at
-from cuvet.model.touching import may_access
+from cuvet.model.touching import may_be_ends
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CallRule, Violations
 from cuvet.rules.works import arguments_into, work
@@ -14,8 +14,8 @@ class MemoryFreedInKernel(CallRule):
     instead: Free memory after the last launch that names it. A free in stream order takes effect for all work that is enqueued after it.
     limits: Only arguments of eight bytes that are exactly the start of the freed allocation are seen, not addresses inside it, in structs
       or in other memory. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel uses its
-      argument is known only with `--races`, of kernels whose PTX is in the program; where it does not, nothing is reported. If the address
-      was handed out again, nothing is reported.
+      argument is not known. If the address was handed out again, nothing is reported; nor if living memory ends there and the argument is a
+      `reverse_iterator`.
     """
 
     code = "CV408"
@@ -105,7 +105,7 @@ void clear(size_t bytes, cudaStream_t stream) {
             dead = model.allocation_at(pointer)
             if dead is None or dead.destroyed_by is None or dead.handle != pointer or pinned_at(model, pointer):
                 continue
-            if not may_access(call, dead, model):
+            if may_be_ends(call, dead, model):
                 continue
             message = f"{_argument(call, dead, model)} is {dead.name}, which was freed before this launch"
             yield cls.broken(message, dead, argument=call.entry_point.index.get("kernelParams"), because=chain(dead))
