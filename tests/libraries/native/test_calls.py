@@ -650,6 +650,40 @@ def test_a_descriptor_is_told_from_one_of_the_same_address_that_was_stored(bench
     assert {(seen.alive, seen.generation) for seen in used} == {(False, 3)}
 
 
+def test_what_a_stored_call_makes_is_followed_to_its_end(bench: Bench, fakes: Fakes) -> None:
+    """Also where so many were made that they are not stored any more."""
+    library = fakes.made_of(
+        """
+        static uint64_t last = 1 << 20;
+        int cudnnCreateRNNDescriptor(uint64_t *descriptor) { return *descriptor = 64, 0; }
+        int cudnnDestroyRNNDescriptor(uint64_t descriptor) { return 0; }
+        int cudnnCreatePersistentRNNPlan(uint64_t d, int batch, int type, uint64_t *plan) { return *plan = last += 16, 0; }
+        int cudnnDestroyPersistentRNNPlan(uint64_t plan) { return 0; }
+        """,
+        "libcudnn.so.9",
+    )
+    done = run(
+        bench,
+        fakes,
+        """
+        int main(void) {
+            uint64_t descriptor, plan;
+            cudnnCreateRNNDescriptor(&descriptor);
+            for (int i = 0; i < 400; i++) {
+                if (i == 399) cudnnDestroyRNNDescriptor(descriptor);
+                cudnnCreatePersistentRNNPlan(descriptor, 1, 0, &plan);
+                cudnnDestroyPersistentRNNPlan(plan);
+            }
+            return 0;
+        }""",
+        library,
+    )
+    assert done.returncode == 0, done.stderr
+    made, ended = (done.trace.named(f"cudnn{verb}PersistentRNNPlan") for verb in ("Create", "Destroy"))
+    assert is_suspect(made[-1]) and len(made) == len(ended) == 257
+    assert [seen.handle for seen in ended[-1].objects] == [output.value for output in made[-1].outputs]
+
+
 def test_all_is_stored_if_asked_for(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
