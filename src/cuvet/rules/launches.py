@@ -168,7 +168,8 @@ def _sorts(launches: Sequence[Launch], context: Context, model: ModelView, suspi
         line = f"{name}: {'; '.join(each.text for each in wrong)}" if wrong else name
         sort = (launch.symbol or launch.kernel, line)
         what[sort] = wrong
-        alike.setdefault(sort, []).append(launch)
+        same = alike.setdefault(sort, [])
+        same.append(launch)
     return [
         Sort(sort[1] if what[sort] else _unwaited(same, context, model), what[sort], tuple(same))
         for sort, same in alike.items()
