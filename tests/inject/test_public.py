@@ -89,7 +89,7 @@ def test_a_recording_that_is_full_proves_nothing(inject: Inject, tmp_path: Path)
     source = PUBLIC / "picongpu_1485.cpp"
     lines = [each.line for each in defects()[source.stem]]
     arguments = (*places(source, lines), "--codes", "refused", "--calls", "every", "--format", "json")
-    done = inject(*arguments, "--", *command(source, tmp_path), CUVET_LIMIT=str(2 << 20))
+    done = inject(*arguments, "--", *command(source, tmp_path), CUVET_LIMIT=str(1 << 19))
     assert verdicts_at(done, lines[0]) == ["unstable"]
 
 
