@@ -90,6 +90,17 @@ def test_a_word_of_another_array_may_be_a_pointer(typed: Drive) -> None:
     assert said(typed) == [("race-between-streams", ["cuMemsetD8Async"])]
 
 
+def test_a_type_is_told_only_of_a_parameter_that_it_is_the_type_of(typed: Drive) -> None:
+    """Where there are other parameters than the name tells of, a type could stand at any of them."""
+    memory = typed.cuMemAlloc(4096)
+    typed.cuMemFree(memory)
+    for sizes, argument in (((8,), "argument 0 (float*)"), ((8, 8), "argument 0")):
+        launch_typed(typed, FLOATS, 0, *sizes, at_0=memory)
+        assert typed.prediction is not None
+        (violation,) = typed.prediction.violations
+        assert violation.message.startswith(f"{argument} of kernel kernel is ")
+
+
 def test_a_pointer_beside_an_iterator_that_goes_backwards_is_one(typed: Drive) -> None:
     stream, address = typed.cuStreamCreate(1), 0x7F0000000000
     typed.cuMemAlloc(4096, gives=address)

@@ -170,8 +170,7 @@ def _used(call: Call, model: ModelView) -> Iterable[Touch]:
     if not isinstance(function, Function) or arguments is None:
         return ()
     use = model.kernels.use(function) if model.kernels is not None else None
-    types = model.kernels.parameters(function) if model.kernels is not None else ()
-    pointers = _pointers(arguments, model, types, use is not None)
+    pointers = _pointers(arguments, model, types_given(call, model), use is not None)
     argument = call.entry_point.index.get("kernelParams")
     if use is None:
         in_graph = bool(model.captures()) or node_kernel(call) is not None
@@ -236,8 +235,6 @@ def _pointers(arguments: Arguments, model: ModelView, types: tuple[str, ...], co
     found: Pointers = {}
     low, high = model.bounds_of_memory()
     words, places = _words(arguments.layout)
-    if len(types) != len(arguments.layout):
-        types = ()
     for place, address in zip(places, words.unpack_from(arguments.data), strict=True):
         if low <= address < high and (code_is_known or _may_point(arguments, types, place)):
             memory = model.living_memory_at(address)
@@ -260,15 +257,11 @@ def _is_array_of_numbers(name: str, size: int) -> bool:
 
 def _may_be_end(model: ModelView, address: int, memory: Memory, types: tuple[str, ...], parameter: int) -> bool:
     """Whether the parameter is an iterator that goes backwards, from the end of other memory than what begins there."""
-    return bool(types) and address == memory.handle and is_reverse(types[parameter]) and ends_at(model, address)
+    begins = bool(types) and address == memory.handle
+    return begins and _REVERSE.match(types[parameter]) is not None and _ends_at(model, address)
 
 
-def is_reverse(name: str) -> bool:
-    """Of a type."""
-    return _REVERSE.match(name) is not None
-
-
-def ends_at(model: ModelView, address: int) -> bool:
+def _ends_at(model: ModelView, address: int) -> bool:
     """Whether living memory ends there."""
     below = model.living_memory_at(address - 1)
     return below is not None and below.alive and below.end == address
@@ -281,6 +274,16 @@ def _words(layout: tuple[tuple[int, int], ...]) -> tuple[Struct, tuple[tuple[int
     parts = (f"{at - end}x{size // _WORD}Q" for (at, size), end in zip(layout, behind, strict=False))
     places = ((parameter, offset) for parameter, (_, size) in enumerate(layout) for offset in range(0, size - 7, _WORD))
     return Struct(f"<{''.join(parts)}"), tuple(places)
+
+
+def types_given(call: Call, model: ModelView) -> tuple[str, ...]:
+    """The types of the parameters of the launched kernel; none if its name does not tell one for each that it was given. Numba gives seven
+    words for an array."""
+    function, arguments = launched(call, model), call.arguments
+    if not isinstance(function, Function) or arguments is None or model.kernels is None:
+        return ()
+    types = model.kernels.parameters(function)
+    return types if len(types) == len(arguments.layout) else ()
 
 
 def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
@@ -297,12 +300,11 @@ def parameters_into(call: Call, memory: Memory) -> tuple[int, ...]:
 def may_be_ends(call: Call, memory: Memory, model: ModelView) -> bool:
     """Whether all parameters that begin where ``memory`` does may be ends of other memory: iterators that go backwards."""
     function = launched(call, model)
-    if not isinstance(function, Function) or not ends_at(model, memory.handle):
+    if not isinstance(function, Function) or not _ends_at(model, memory.handle):
         return False
-    types = model.kernels.parameters(function) if model.kernels is not None else ()
-    numbers = parameters_into(call, memory)
-    if numbers and numbers[-1] < len(types):
-        return all(is_reverse(types[number]) for number in numbers)
+    types, numbers = types_given(call, model), parameters_into(call, memory)
+    if types and numbers:
+        return all(_REVERSE.match(types[number]) for number in numbers)
     return "reverse_iterator" in function.symbol
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cuvet.model import Call, Function, ModelView, Stream
 from cuvet.model.accesses import NODES, Box, accesses, node_kernel
 from cuvet.model.touches import Access, Memory, Touch
-from cuvet.model.touching import launched, parameters_into
+from cuvet.model.touching import launched, parameters_into, types_given
 from cuvet.printable import in_short
 from cuvet.rules.rule import CallRule, Violation
 
@@ -118,9 +118,8 @@ def through(call: Call, touch: Touch, model: ModelView) -> str:
 
 def arguments_into(call: Call, memory: Memory, model: ModelView) -> str:
     """``argument 1 (float*)``: the parameters of the launched kernel that point into ``memory``; else nothing."""
-    function, numbers = launched(call, model), parameters_into(call, memory)
+    types, numbers = types_given(call, model), parameters_into(call, memory)
     if not numbers:
         return ""
-    types = model.kernels.parameters(function) if isinstance(function, Function) and model.kernels else ()
-    each = (f"{number} ({in_short(types[number])})" if number < len(types) else str(number) for number in numbers)
+    each = (f"{number} ({in_short(types[number])})" if types else str(number) for number in numbers)
     return f"argument{'s' if len(numbers) > 1 else ''} {' or '.join(each)}"
