@@ -20,7 +20,7 @@ from cuvet.findings import Finding
 from cuvet.image.core_dump import CoreDump, Grid, Stop, read
 from cuvet.image.errors import ImageError
 from cuvet.image.source import opened
-from cuvet.printable import valid
+from cuvet.printable import in_short, valid
 from cuvet.recording.symbols import demangle
 from cuvet.regular import read_regular
 from cuvet.rules.launches import Dumped, told_of_dump
@@ -37,7 +37,6 @@ _NAME, _DEFAULT = "CUDA_COREDUMP_FILE", "core_%t_%h_%p.nvcudmp"
 _MOST_DUMPS, _MOST_LOOKED_AT, _MOST_KEPT = 16, 1000, 4 << 20
 _MTIME_NS = 10**9
 """Coarsest time of a file."""
-_MOST_NAME = 120
 _STICKY = "error-sticky"
 
 
@@ -178,4 +177,4 @@ def _stopped(stop: Stop, dump: CoreDump) -> str:
 
 
 def _kernel(grid: Grid) -> str:
-    return demangle(grid.kernel)[:_MOST_NAME] or "a kernel whose name is not known"
+    return in_short(demangle(grid.kernel)) or "a kernel whose name is not known"

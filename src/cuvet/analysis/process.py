@@ -26,6 +26,7 @@ from cuvet.model import MORE_THAN_ANY_GPU, Model
 from cuvet.model.ledger import Changes
 from cuvet.model.state import MOST, VALUES_A_CALL, state_of
 from cuvet.model.touches import Touches
+from cuvet.printable import in_short
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.layout import PENDING, NoteCode
@@ -320,7 +321,7 @@ class ProcessAnalysis:
         self._count()
         for symbol, count in self._left_out().items():
             launches = counted(count, "launch", "launches")
-            self._say(f"{launches} of {demangle(symbol)} were not compared with other work: too many differ")
+            self._say(f"{launches} of {in_short(demangle(symbol))} were not compared with other work: too many differ")
         for sentence in not_seen(self.recording):
             self._say(sentence)
         for name, count in self._unknown.items():
