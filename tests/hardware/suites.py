@@ -86,6 +86,15 @@ SUITES = {
     ),
     "rapidsai/rmm": Suite("rmm/python/rmm/rmm/tests", ("test_*.py",)),
     "mitsuba-renderer/drjit": Suite("drjit/tests", ("test_*.py",), words=("cuda", "test_arrays")),
+    "mitsuba-renderer/mitsuba3": Suite("mitsuba/src", ("*/tests/test_*.py",), words=("cuda", "variants_")),
+    "jax-ml/jax": Suite("jax", ("tests/*_test.py", "tests/pallas/*_test.py"), (".",)),
+    "pyg-team/pytorch_geometric": Suite("pyg", ("test/**/test_*.py",), words=("withCUDA", "onlyCUDA")),
+    "kornia/kornia": Suite("kornia", ("tests/**/test_*.py",), (".",), ("device",), ("--device", "cuda")),
+    "huggingface/diffusers": Suite(
+        "diffusers", ("tests/models/**/test_*.py",), ("src",), environment=(("HF_HUB_OFFLINE", "1"),)
+    ),
+    "pytorch/ao": Suite("ao", ("test/**/test_*.py",), (".",), ("cuda",)),
+    "rapidsai/kvikio": Suite("kvikio/python/kvikio/tests", ("test_*.py",)),
 }
 
 
