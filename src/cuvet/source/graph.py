@@ -16,6 +16,7 @@ class Builder:
         """The guards around, for each block that was entered and not left."""
         self._ways: dict[int, list[tuple[tuple[int, int], ...]]] = {}
         """By block, the branches that lead to it, each after those around it."""
+        self._reached: set[int] = set()
         self._afters: set[int] = set()
         """Blocks that follow a loop."""
         self._labels: dict[str, int] = {}
@@ -28,6 +29,10 @@ class Builder:
 
     def start(self, block: int) -> None:
         self.current = block
+
+    def reach(self, block: int) -> None:
+        """Go on in the block if something leads to it so far."""
+        self.current = block if block in self._reached else -1
 
     def stop(self) -> None:
         """What follows cannot be reached from here."""
@@ -45,6 +50,7 @@ class Builder:
 
     def edge(self, source: int, target: int, kind: str = "") -> None:
         self.blocks[source].edges.append(Edge(target, kind=kind))
+        self._reached.add(target)
 
     def jump(self, target: int, kind: str = "") -> None:
         if self.current >= 0:
@@ -62,6 +68,7 @@ class Builder:
             way = (*block.guards, (self.current, len(block.edges)))
             self._ways.setdefault(edge.target, []).append(way)
             block.edges.append(edge)
+            self._reached.add(edge.target)
 
     def ends_loop(self, block: int) -> None:
         """A loop goes there when it ends."""
@@ -81,7 +88,7 @@ class Builder:
         self._outer.append(self._guards)
         self._guards = ways[0] if len(ways) == 1 else (*self._guards, (decided, arm))
         self.blocks[block].guards = self._guards
-        self.current = block
+        self.reach(block)
 
     def leave(self) -> None:
         self._guards = self._outer.pop()

@@ -53,21 +53,29 @@ def test_what_files_declare_is_kept(project: Project, check: Check) -> None:
     assert "CV873" not in check(".", "--format", "concise").out
 
 
-OWN = {
-    "CV865": (
+OWN = [
+    (
+        "CV865",
         "#include <cuda.h>\nconst char *cuGetErrorString(CUresult);\n",
         "void f(CUresult e) { puts(cuGetErrorString(e)); }\n",
     ),
-    "CV863": (
+    (
+        "CV865",
+        "class Store {\n  void *allocate(size_t size);\n  uintptr_t cudaMalloc(size_t size);\n};\n",
+        "void *Store::allocate(size_t size) { return (void *)cudaMalloc(size); }\n",
+    ),
+    (
+        "CV863",
         "#include <cuda.h>\ntemplate <typename... A> void cudaLaunch(int n, void (*f)(A...), A... a) { f<<<n, 1>>>(a...); }\n",
         "void f(int *p) { cudaLaunch(3, k, p); }\n",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("rule", OWN)
-def test_a_function_of_another_file_is_the_programs_own(project: Project, check: Check, rule: str) -> None:
-    header, source = OWN[rule]
+@pytest.mark.parametrize(("rule", "header", "source"), OWN)
+def test_a_function_of_another_file_is_the_programs_own(
+    project: Project, check: Check, rule: str, header: str, source: str
+) -> None:
     project.write({"own.h": header, "use.cu": f'#include "own.h"\n{source}'})
     assert rule in check("use.cu", "--format", "concise").out
     assert rule not in check(".", "--format", "concise").out

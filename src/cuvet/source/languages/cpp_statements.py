@@ -31,9 +31,11 @@ from cuvet.source.program import (
     Value,
 )
 from cuvet.source.quiet import CHECKED, ON_HOST, PLAIN, called_in
-from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, enclosing, field_text, not_parsed, storage, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+_CAUGHT = "an exception is caught"
+"""What the text of the condition begins with whether a handler takes it; the handler's offset follows."""
 _SOME_FAILURE = 998
 """A status that no call returns."""
 _THROWS = re.compile(rb"\b(?:throw|new|co_await)\b|\[\s*[&=]")
@@ -276,11 +278,12 @@ class Lowering(Conditions):
             self._escape_returned(each)
 
     def throw(self, node: Node) -> None:
+        """Without an operand and outside of a handler it ends the program, unless the function is called by one."""
         for child in node.named_children:
             self.value(child)
         if self.catching:
             self.builder.jump(self.catching[-1], "jump")
-        else:
+        elif node.named_children or enclosing(node, "catch_clause") is not None:
             self.emit(Return(node.start_byte, node.end_byte, how="throw"))
         self.builder.stop()
 
@@ -315,14 +318,24 @@ class Lowering(Conditions):
         self.run(then)
         self.catching.pop()
         builder.jump(after)
-        for handler in handlers:
-            builder.enter(caught, decided, 0)
-            inside = handler.child_by_field_name("body")
-            if inside is not None:
-                self.statement(inside)
-            builder.jump(after)
-            builder.leave()
+        builder.enter(caught, decided, 0)
+        self._one_handles(handlers, after)
+        builder.leave()
         builder.start(after)
+
+    def _one_handles(self, handlers: list[Node], after: int) -> None:
+        builder = self.builder
+        for at, handler in enumerate(handlers):
+            following = -1
+            if at + 1 < len(handlers):
+                inside, following = builder.new(), builder.new()
+                builder.branch(_catches(handler), inside, following)
+                builder.enter(inside, builder.last_decision, 0)
+            self.act(handler.child_by_field_name("body"))()
+            builder.jump(after)
+            if following >= 0:
+                builder.leave()
+                builder.start(following)
 
     def preprocessor(self, node: Node) -> None:
         """The arms of #if are taken as branches."""
@@ -420,6 +433,13 @@ def _is_of_cuda(operation: Operation, any_call: bool) -> bool:
     """Whether it sets a variable, or is a release of CUDA; with ``any_call`` any call of CUDA."""
     found = meaning(operation.name) if isinstance(operation, Invoke) and not operation.launch else None
     return isinstance(operation, Assign) or (found is not None and (any_call or bool(found.ended)))
+
+
+def _catches(handler: Node) -> Condition:
+    """Whether the exception is this handler's and none of one before it."""
+    body = handler.child_by_field_name("body")
+    end = handler.end_byte if body is None else body.start_byte
+    return Condition(f"{_CAUGHT} {handler.start_byte}", (), handler.start_byte, end)
 
 
 def _is_case(case: Node, subject: str, status: str | None) -> Condition:

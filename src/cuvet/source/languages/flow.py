@@ -203,7 +203,7 @@ class Flow(Operations):
                 act()
             builder.jump(join)
             builder.leave()
-        builder.start(join)
+        builder.reach(join)
 
     def one_of(self, test: Node, *arms: tuple[Node, Callable[[], Value]] | None) -> str:
         """The value (where, what) of the first arm if the condition holds, or else of the second; None: it gives nothing."""

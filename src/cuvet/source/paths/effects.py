@@ -337,6 +337,8 @@ class Effects:
         freed = operation.argument(0) if found.told.name in ("cuMemFree", "cuMemFreeHost") else None
         if self.handles.known(freed) in self._on_heap:
             return
+        if found.told.name == "cuMemFreeHost" and isinstance(freed, str):
+            self.handles.escaped |= self._lent.get(freed, frozenset())  # the device's pointer may be the host's
         if fails and operation.name in LAST_ERROR:
             self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
         self._ends_nothing(operation, found, here)

@@ -73,7 +73,7 @@ def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticOb
     """The variables of a declaration. Outside functions, ``T name(argument)`` is a function."""
     kind = field_text(node, "type")
     words = storage(node)
-    if _PLAIN.match(kind) or b"extern" in words:
+    if _PLAIN.match(kind) or b"extern" in words or _is_enumeration(kind, source):
         return
     for declarator in node.children_by_field_name("declarator"):
         name, shape = declared(declarator)
@@ -84,6 +84,14 @@ def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticOb
         if name and "*" not in shape and "&" not in shape and not (outside and "()" in shape):
             at = frame(source, declarator.start_byte, declarator.end_byte, "")
             yield StaticObject(name=name, type=kind + shape, thread=b"thread_local" in words, frame=at)
+
+
+def _is_enumeration(kind: str, source: Source) -> bool:
+    """Whether the file declares the type as one: another class of the name is somebody else's."""
+    name = kind.rpartition("::")[2].encode()
+    return (
+        b"enum" in source.code and re.search(rb"\benum\s+(?:(?:class|struct)\s+)?%s\b" % name, source.code) is not None
+    )
 
 
 def know_devices(found: Found, source: Source) -> Iterator[str]:

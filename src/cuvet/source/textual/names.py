@@ -74,11 +74,20 @@ _DECLARES = re.compile(
     rb"(?:\b(?:cudaError_t|CUresult|void|int|bool|auto)\s+\**|\bchar\s*\*+|^[ \t]*#[ \t]*define\s+)\s*(cu(?:da)?[A-Z]\w*)\s*\(",
     re.M,
 )
+"""With a type that CUDA's functions return."""
+_HAS_PARAMETER = re.compile(
+    rb"\b(cu(?:da)?[A-Z]\w*)\s*\(\s*(?:const\s+)?[A-Za-z_][\w:]*\s+[*&]*\s*[A-Za-z_]\w*\s*[,)=]"
+)
+_TYPE_BEFORE = re.compile(rb"\b(?!(?:return|else|throw|case|do|new|not)\b)[A-Za-z_]\w*[\s*&]+\Z")
 
 
 def declared(source: Source) -> set[str]:
     """Functions and macros named like CUDA's that the file declares."""
-    return {match[1].decode() for match in _DECLARES.finditer(source.code)}
+    found = [match[1] for match in _DECLARES.finditer(source.code)]
+    for match in _HAS_PARAMETER.finditer(source.code):
+        if _TYPE_BEFORE.search(source.code, max(match.start() - 100, 0), match.start()):
+            found.append(match[1])
+    return {name.decode() for name in found}
 
 
 class _Looked:
