@@ -10,7 +10,8 @@ class MemoryFreeNeverAllocated(CallRule):
     why: The free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
     instead: Free each pointer with the counterpart of its allocation: ``free`` for ``malloc``, ``cuMemFree`` for ``cuMemAlloc``.
     limits: Reported only when the call fails, because memory can come from libraries and processes that were not watched. In source code
-      only where a goto leads past all that gives a variable its value, to where the variable is freed.
+      only where a local variable holds nothing but memory of ``malloc`` or ``new``, and no function that is given it can set it; or
+      where a goto leads past all that gives a variable its value, to where the variable is freed.
     """
 
     code = "CV403"
@@ -153,6 +154,62 @@ end:
     cudaFree(values);
     return status;
 }
+
+## C++: the heap's and CUDA's, each with its counterpart [cuda]
+void scale(int n) {
+    float *host = (float *)malloc(n), *device;
+    CHECK(cudaMalloc(&device, n));
+    run(host, device);
+    CHECK(cudaFree(device));
+    free(host);
+}
+
+## C++: one variable, for either [cuda]
+void scale(int n, bool pin) {
+    float *values = NULL;
+    if (pin)
+        CHECK(cudaMallocHost(&values, n));
+    else
+        values = (float *)malloc(n);
+    run(values);
+    if (pin)
+        CHECK(cudaFreeHost(values));
+    else
+        free(values);
+}
+
+## C++: a function puts it on the device [cuda]
+void upload(float *&values, int n) {
+    float *device;
+    CHECK(cudaMalloc(&device, n));
+    CHECK(cudaMemcpy(device, values, n, cudaMemcpyHostToDevice));
+    free(values);
+    values = device;
+}
+void scale(int n) {
+    float *values = (float *)malloc(n);
+    upload(values, n);
+    run<<<1, 32>>>(values);
+    CHECK(cudaFree(values));
+}
+
+## C++: malloc is a macro of the program [cuda]
+#define malloc(n) allocate_managed(n)
+void scale(int n) {
+    float *values = (float *)malloc(n);
+    run<<<1, 32>>>(values);
+    CHECK(cudaFree(values));
+}
+
+## C++: two variables change places [cuda]
+void scale(int n) {
+    float *values = (float *)malloc(n), *device;
+    CHECK(cudaMalloc(&device, n));
+    float *other = values;
+    values = device;
+    free(other);
+    CHECK(cudaFree(values));
+}
 """
     INVALID = """
 ## host memory
@@ -166,6 +223,27 @@ cu.cuMemFreeAsync(buffer, 0)  # error: [memory-free-never-allocated]
 ## host memory that is not pinned
 buffer = cu.host(64)
 cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
+
+## C++: memory of malloc [cuda]
+void fill(int *values, int n);
+int main() {
+    int n = 1 << 16, *host, *device;
+    host = (int *)malloc(n);
+    fill(host, n);
+    CHECK(cudaMalloc(&device, n));
+    CHECK(cudaMemcpy(device, host, n, cudaMemcpyHostToDevice));
+    run<<<n / 256, 256>>>(device, n);
+    CHECK(cudaFree(host));  // error: [memory-free-never-allocated]
+    CHECK(cudaFree(device));
+    return 0;
+}
+
+## C++: an array of new, as if it were pinned [cuda]
+void scale(int n) {
+    float *values = new float[n];
+    CHECK(cudaMemset(values, 0, n));
+    CHECK(cudaFreeHost(values));  // error: [memory-free-never-allocated]
+}
 
 ## C++: a failure before it is allocated [cuda]
 cudaError_t scale(const float *from, float *to, int n) {

@@ -30,6 +30,7 @@ from cuvet.source.textual import (
     groups,
     growing,
     growing_members,
+    heap_memory,
     host_addresses,
     host_functions,
     library_streams,
@@ -70,6 +71,7 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from names.argument_counts(body, root, options)
         yield from pointers.host_uses(body)
         yield from pointers.device_pointers_unregistered(body)
+        yield from heap_memory.freed_by_cuda(body)
         yield from awaiting.used_too_early(body)
         yield from ended.with_function(body, defined.classes)
         yield from sizes.in_elements(body)
