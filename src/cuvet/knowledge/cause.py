@@ -21,7 +21,8 @@ class Signs:
     ``errors``: how usual the cause is where this error is seen and nothing else is known, 1 (rare) to 100; keys are names of enumerators
     (``CUDA_ERROR_INVALID_HANDLE``; ``SIGSEGV`` for a crash). ``calls``: the functions whose failure points to it, as the user writes them.
     ``says``: regular expressions (case ignored) over the text that the user shows: a sentence, a file or a name that hardly anything else
-    prints. ``words``: expressions that other causes' texts match too; they never decide alone.
+    prints. ``words``: expressions that other causes' texts match too; they never decide alone. ``<gpu-dropped>`` among the expressions
+    is a fact of the machine that the text tells (``cuvet.knowledge.facts_of_text``).
 
     What excludes the cause: ``against`` matches the text; a function failed, and it is none of the ``calls``, if these are ``only_calls``;
     the text shows another stage than ``stages``, or another platform than ``platforms`` (``cuvet.knowledge.situation``).

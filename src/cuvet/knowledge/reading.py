@@ -42,6 +42,7 @@ from typing import TypeVar
 from cuvet.fields import TextError, fields
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
+from cuvet.knowledge.facts_of_text import FACTS, fact_named
 from cuvet.knowledge.situation import PLATFORMS, STAGES
 from cuvet.rules.evidence import KINDS, documented, evidence
 
@@ -130,7 +131,9 @@ def _signs(found: list[Field], stages: tuple[str, ...]) -> Signs:
 
 
 def _expressions(found: list[Field], wanted: str) -> tuple[str, ...]:
-    return tuple(word for value in _values(found, wanted) for word in _words(value))
+    words = tuple(word for value in _values(found, wanted) for word in _words(value))
+    _known(tuple(filter(None, map(fact_named, words))), tuple(FACTS))
+    return words
 
 
 def _known(items: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from cuvet.knowledge.cases import EVERYDAY, Index, Likeness, known_cases
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.errors import Error
 from cuvet.knowledge.expressions import found_in
+from cuvet.knowledge.facts_of_text import fact_named, facts_of
 from cuvet.knowledge.reading import FOLDER, causes_in
 from cuvet.knowledge.situation import Situation, situation
 from cuvet.knowledge.terms import core, terms_of
@@ -167,6 +168,12 @@ def _fails(lower: str, signs: Sequence[str]) -> bool:
     )
 
 
+def shows(match: Match, line: str) -> bool:
+    """Whether the line tells of a failure and has a sign of the cause that says more than that a process died of a signal."""
+    signs = [sign for sign in match.signs if not _OF_SIGNAL.fullmatch(sign)]
+    return bool(signs) and _fails(line.lower(), signs)
+
+
 def likely(ranked: list[Match], within: int = MUCH_LESS) -> list[Match]:
     """Those that are told unless all are asked for: of the first few, those whose score is at least that part of the first's."""
     return [one for one in ranked[:MOST_CAUSES] if within * one.score >= ranked[0].score]
@@ -198,7 +205,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a text shows, in the order of time. ``cores``: of its functions. ``like``: causes of the public cases that it is like."""
+    """What a text shows, in the order of time. ``cores``: of its functions. ``like``: causes of the public cases that it is like.
+    ``facts``: what it tells of the machine (``cuvet.knowledge.facts_of_text``)."""
 
     errors: tuple[Error, ...]
     calls: tuple[str, ...]
@@ -206,6 +214,7 @@ class Shown:
     lower: str
     situation: Situation
     like: Mapping[str, Likeness]
+    facts: Mapping[str, str]
 
     @property
     def everyday(self) -> float:
@@ -223,6 +232,7 @@ class Shown:
             text.lower(),
             situation(text, called=bool(cores or _of_cuda(errors))),
             like,
+            facts_of(text.lower()),
         )
 
 
@@ -243,13 +253,13 @@ def found_of(cause: Cause | RuleCause, shown: Shown) -> Found | None:
         return None
     weight, name = _weight(signs, shown.errors)
     called = [call for call in signs.calls if core(call) in shown.cores]
-    says = _matching(cause, signs.says, shown.lower)
-    words = _matching(cause, signs.words, shown.lower)[:MOST_WORDS]
+    says = _matching(cause, signs.says, shown)
+    words = _matching(cause, signs.words, shown)[:MOST_WORDS]
     like = shown.like.get(cause.id)
     if not (weight or says):
         if like and shown.everyday > like.share:
             like = None
-        if not shown.situation.of_cuda:
+        if not shown.situation.of_cuda or shown.situation.elsewhere:
             words, like = [], None
     if not (weight or says or words or like or (called and not shown.errors)):
         return None
@@ -280,7 +290,7 @@ def _excluded(cause: Cause | RuleCause, shown: Shown) -> bool:
     failing = shown.cores - _REPORTING
     if signs.only_calls and failing and failing.isdisjoint(map(core, signs.calls)):
         return True
-    return shown.situation.excludes(signs.stages, signs.platforms) or bool(_matching(cause, signs.against, shown.lower))
+    return shown.situation.excludes(signs.stages, signs.platforms) or bool(_matching(cause, signs.against, shown))
 
 
 def _weight(signs: Signs, errors: Sequence[Error]) -> tuple[float, str]:
@@ -298,12 +308,13 @@ def _of_cuda(errors: Sequence[Error]) -> bool:
     return any(error.title != "signal" for error in errors)
 
 
-def _matching(cause: Cause | RuleCause, expressions: tuple[str, ...], lower: str) -> list[str]:
-    """What they match in the text, which is in lower case. TextError if one cannot be read."""
+def _matching(cause: Cause | RuleCause, expressions: tuple[str, ...], shown: Shown) -> list[str]:
+    """What they match in the text, or what of it tells the facts that they name. TextError if one cannot be read."""
     found = []
     for word in expressions:
+        fact = fact_named(word)
         try:
-            found.append(found_in(word, lower))
+            found.append(shown.facts.get(fact) if fact else found_in(word, shown.lower))
         except re.error as error:
             raise TextError(f"knowledge/causes, {cause.id}, expressions: `{word}`: {error}") from None
     return [match for match in found if match]

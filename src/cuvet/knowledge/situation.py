@@ -45,15 +45,25 @@ _OF_OTHERS = re.compile(
 _OF_NVIDIA = re.compile(r"cuda|nvidia|nvcc|nvml|nvenc|nvrtc|cudnn|cublas|nccl|tensorrt|\bptx|zluda|\bcu[A-Z]")
 
 
+_ELSEWHERE = re.compile(
+    r"by not providing .find(?!cuda|cudnn|nccl|nv|tensorrt|cutensor|optix)\w+\.cmake"
+    r"|validationerror\(pod|error validating data"
+    r"|attributeerror: module .torch\.cuda\S* has no attribute",
+    re.I,
+)
+"""What tells that something else failed: CMake does not find a package of others, Kubernetes refuses a file, torch.cuda lacks a name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """``of_cuda``: the text names CUDA, a GPU, or what usually uses one. ``of_others``: it names others' software for GPUs and none of
-    NVIDIA's."""
+    NVIDIA's. ``elsewhere``: it tells that something else failed."""
 
     stages: frozenset[str] = frozenset()
     platforms: frozenset[str] = frozenset()
     of_cuda: bool = True
     of_others: bool = False
+    elsewhere: bool = False
 
     def excludes(self, stages: tuple[str, ...], platforms: tuple[str, ...]) -> bool:
         """Whether the text shows a stage or a platform, and none of these; no names stand for all."""
@@ -75,4 +85,5 @@ def situation(text: str, *, called: bool) -> Situation:
         platforms=frozenset(platforms | ({"linux"} if "jetson" in platforms else set())),
         of_cuda=called or _OF_CUDA.search(text) is not None,
         of_others=not of_nvidia and _OF_OTHERS.search(text) is not None,
+        elsewhere=_ELSEWHERE.search(text) is not None,
     )
