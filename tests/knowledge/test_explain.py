@@ -18,7 +18,7 @@ from cuvet import CuvetError
 from cuvet.cli import main
 from cuvet.commands import explain
 from cuvet.knowledge import logs
-from cuvet.knowledge.explanation import Explanation
+from cuvet.knowledge.explanation import Explanation, explain_log
 from cuvet.knowledge.search import MOST_CAUSES
 from cuvet.reports.explanation import SCHEMA_FILE
 
@@ -529,3 +529,63 @@ def test_the_example_of_the_help_works() -> None:
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("line 1: CUDA_ERROR_INVALID_HANDLE; ")
+
+
+def test_a_line_of_which_the_middle_was_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.log").write_text(
+        "starting\n" + "cuda step ".ljust(3 << 20, ".") + " CUDA error: out of memory\n"
+    )
+    assert main(["explain", str(tmp_path / "train.log")]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("line 2: CUDA_ERROR_OUT_OF_MEMORY; ")
+    assert re.fullmatch(r"cuvet: .*/train.log: of line 2 the middle was not looked at, it is too long\n", err)
+
+
+ENGINE = """\
+./infer ./model.plan
+Loading engine...
+6: The engine plan file is not compatible with this version of TensorRT, expecting library version 8.0.0 got 8.0.1, please rebuild.
+Segmentation fault (core dumped)
+"""
+
+
+def test_the_failure_that_a_signal_ended_comes_first(
+    capsys: pytest.CaptureFixture[str], validator: jsonschema.Draft202012Validator
+) -> None:
+    found = ask(capsys, ENGINE)
+    assert found.begins is not None and found.begins.line == 3
+    assert [one.line for one in found.sightings] == [4]
+    validator.validate(json.loads(msgspec.json.encode(found)))
+    main(["explain", ENGINE])
+    out = capsys.readouterr().out
+    assert out.startswith("line 3, before SIGSEGV; likely cause: ")
+    assert "\nfirst: line 3\n   | 6: The engine plan file is not compatible" in out
+    assert "\nthen: line 4: SIGSEGV\n" in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Loading engine...\nSegmentation fault (core dumped)\nmpi_allreduce: invalid permissions\n",
+        "Loading the engine plan, which is compatible\nCUDA error: out of memory\nSegmentation fault\n",
+        "NVRM: Xid (PCI:0000:01:00): 31, pid=1, error: MMU fault\nCUDA error: an illegal memory access was encountered\n",
+    ],
+)
+def test_without_an_earlier_failure_the_first_error_comes_first(text: str) -> None:
+    found = explain_log("-", logs.read(text.encode()))
+    assert found is None or found.begins is None
+
+
+def test_a_long_line_is_quoted_in_whole_words_around_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = "a step of the training " * 40, " in all denominations," * 40
+    main(["explain", f"starting\n{before}CUDA error: invalid device ordinal{after}\n"])
+    (quoted,) = re.findall(r"^   \| (.*)$", capsys.readouterr().out, re.M)
+    assert "CUDA error: invalid device ordinal" in quoted
+    assert quoted.startswith("… ") and quoted.endswith(" …") and len(quoted) <= 164
+    words = quoted.removeprefix("… ").removesuffix(" …")
+    assert f" {words} " in f"{before}CUDA error: invalid device ordinal{after}"
+
+
+def test_a_short_line_is_quoted_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "starting\nRuntimeError: CUDA error: invalid device ordinal\n"])
+    assert "\n   | RuntimeError: CUDA error: invalid device ordinal\n" in capsys.readouterr().out

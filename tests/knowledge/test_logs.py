@@ -268,3 +268,37 @@ def test_a_number_is_looked_up_and_not_searched(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(errors, "all_errors", lambda: pytest.fail("all errors were gone through again"))
     assert numbered(2)[0].names[0] == "CUDA_ERROR_OUT_OF_MEMORY"
     assert numbered(139)[0].names[0] == "SIGSEGV"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("half", [1 << 20, 64])
+def test_a_log_in_utf_16_is_read(encoding: str, half: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PowerShell redirects in UTF-16, with a byte order mark."""
+    monkeypatch.setattr(logs, "MOST_BYTES", 2 * half)
+    text = "Größe: é\n" * 100 + "RuntimeError: CUDA error: invalid device ordinal\n"
+    excerpt = logs.excerpt(io.BytesIO(("\ufeff" + text).encode(encoding)))
+    assert [(one.error, excerpt.line(one.line)) for one in logs.read(excerpt.data).sightings] == [
+        ("CUDA_ERROR_INVALID_DEVICE", 101)
+    ]
+    assert excerpt.size + len(excerpt.data) == len(text.encode())
+
+
+def test_a_log_that_only_looks_like_utf_16_in_its_middle_stays_as_it_is() -> None:
+    data = b"step 1 \xff\xfe\nCUDA error 400\n"
+    assert logs.excerpt(io.BytesIO(data)).data == data
+
+
+@pytest.mark.parametrize("size", [5_000, 3 << 20])
+def test_the_end_of_a_long_line_is_read(size: int) -> None:
+    line = "cuda step 1 ".ljust(size, ".") + " RuntimeError: CUDA error: an illegal memory access was encountered"
+    log = logs.read(f"starting\n{line}\nCUDA error 400\nand what stands behind it\n".encode())
+    assert [(one.error, one.line) for one in log.sightings] == [
+        ("CUDA_ERROR_ILLEGAL_ADDRESS", 2),
+        ("CUDA_ERROR_INVALID_HANDLE", 3),
+    ]
+    assert "illegal memory access" in log.text and "behind it" in log.text
+
+
+@pytest.mark.parametrize(("size", "cut"), [(100, 0), (4096, 0), (8192, 0), (8193, 2), (1 << 20, 2)])
+def test_a_line_is_cut_where_it_is_too_long(size: int, cut: int) -> None:
+    assert logs.read(b"starting\n" + b"cuda".ljust(size, b".") + b"\ndone\n").cut == cut

@@ -114,6 +114,9 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
         if log.stopped:
             left_out = f"lines after {content.line(log.stopped):,} were not looked at, {logs.MOST_LINES:,} before them may matter"
             print(f"cuvet: {printable(name)}: {left_out}", file=sys.stderr)
+        if log.cut:
+            left_out = f"of line {content.line(log.cut):,} the middle was not looked at, it is too long"
+            print(f"cuvet: {printable(name)}: {left_out}", file=sys.stderr)
         log = msgspec.structs.replace(log, sightings=_placed(log.sightings, content))
         found = explanation.explain_log(name, log, faults, everything=args.all)
         if found is None:

@@ -10,10 +10,10 @@ from cuvet.knowledge.cases import Index
 from cuvet.knowledge.cause import Cause, Meaning
 from cuvet.knowledge.device_faults import DeviceFault
 from cuvet.knowledge.errors import Error, integer, named, numbered
-from cuvet.knowledge.logs import Log, Sighting
+from cuvet.knowledge.logs import Line, Log, Sighting
 from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import meanings_of
-from cuvet.knowledge.search import Match, cause_named, known, likely, rank, written
+from cuvet.knowledge.search import LEAST_OF_FAILURE, Match, cause_named, known, likely, rank, shows, written
 from cuvet.rules.evidence import evidence_of
 from cuvet.rules.headings import HEADINGS, sections
 from cuvet.rules.rule import Rule
@@ -85,6 +85,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """If a number was asked for, the causes are those of the first."""
     sightings: tuple[Sighting, ...] = ()
     """Of a log: its errors in the order of time. The causes are those of the first."""
+    begins: Line | None = None
+    """Of a short log whose first error is a signal: the first line before it that tells of a failure and speaks for the first cause."""
     faults: tuple[DeviceFault, ...] = ()
     """Of a log: the faults of kernels that compute-sanitizer or the kernel's log (Xid 31) tells, with their addresses."""
     causes: tuple[CauseText, ...] = ()
@@ -147,7 +149,16 @@ def explain_log(
     if not (log.errors or faults or (matches and (known(matches, (), log.text) or log.fails))):
         return None
     found = _explanation(name, log.errors, matches, everything, log.text)
-    return msgspec.structs.replace(found, sightings=log.sightings, faults=faults)
+    begins = _begins(log, matches) if found.known else None
+    return msgspec.structs.replace(found, sightings=log.sightings, begins=begins, faults=faults)
+
+
+def _begins(log: Log, matches: Sequence[Match]) -> Line | None:
+    """The first line that tells of what the signal is the end of."""
+    if not (log.whole and log.sightings and matches and all(error.title == "signal" for error in log.errors)):
+        return None
+    earlier = enumerate(log.text.split("\n")[: log.sightings[0].line - 1], 1)
+    return next((Line(line=number, text=line.strip()) for number, line in earlier if shows(matches[0], line)), None)
 
 
 def meaning(error: Error) -> Meaning | None:
@@ -211,13 +222,14 @@ def _cause(cause: Cause, match: Match) -> CauseText:
 
 
 def _checks(matches: Sequence[Match]) -> tuple[Check, ...]:
-    """The commands that tell most of the first causes apart: those that several of them share, then those of the likelier."""
-    candidates = [written(match.cause) for match in matches[:_MOST_CANDIDATES]]
-    shows: dict[str, list[Outcome]] = {}
-    for cause in candidates:
+    """The commands that tell most of the first causes apart: those that several of them share, then those of the likelier. A cause for
+    which one word speaks is none of them."""
+    likelier = [match for match in matches[:_MOST_CANDIDATES] if match.score >= LEAST_OF_FAILURE]
+    outcomes_of: dict[str, list[Outcome]] = {}
+    for cause in (written(match.cause) for match in likelier):
         for tell in cause.tell:
-            shows.setdefault(tell.command, []).append(Outcome(tell.shows, cause.id))
-    found = sorted(shows.items(), key=lambda item: -len(item[1]))
+            outcomes_of.setdefault(tell.command, []).append(Outcome(tell.shows, cause.id))
+    found = sorted(outcomes_of.items(), key=lambda item: -len(item[1]))
     told: set[str] = set()
     checks: list[Check] = []
     for command, outcomes in found:

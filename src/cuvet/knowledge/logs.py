@@ -4,9 +4,10 @@ What all of these print is the error's name, its message, or its number in a lin
 lines of a log are in the order of time, so the first error is the one to explain; what follows is often its consequence.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import msgspec
 
@@ -17,6 +18,8 @@ from cuvet.knowledge.mentions import calls_in, errors_on
 MOST_BYTES = 16 << 20
 """Of a longer log, half of it from the beginning and half from the end are looked at."""
 _MOST_LINE = 4096
+"""Of a line longer than twice that, so much of its beginning and of its end is looked at."""
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 MOST_LINES = 20_000
 """So many lines that may report an error are looked at."""
 _MOST_TEXT = 32 << 10
@@ -53,17 +56,27 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
 
 
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a log, counted from 1."""
+
+    line: int
+    text: str
+
+
 class Log(msgspec.Struct, frozen=True):
     """``sightings`` in the order of the log. ``errors`` and ``calls``: those of the first line with an error. ``text``: where the signs of
     causes are looked for, the log if it is short, else what stands around its first error and every line that may matter. Of a long log
     without an error, only the lines that tell of a failure. ``stopped``: after this line, others that may matter were not looked at; 0 if
-    all were."""
+    all were. ``cut``: the first line of which the middle was not looked at; 0 if none was cut. ``whole``: ``text`` is all of
+    the log."""
 
     sightings: tuple[Sighting, ...]
     errors: tuple[Error, ...]
     calls: tuple[str, ...]
     text: str
     stopped: int = 0
+    cut: int = 0
+    whole: bool = False
 
     @property
     def fails(self) -> bool:
@@ -71,10 +84,41 @@ class Log(msgspec.Struct, frozen=True):
         return _FAILURE.search(self.text) is not None
 
 
+class _Reads(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Recoded:
+    """What follows of a file in UTF-16, as PowerShell redirects to one, in UTF-8. ``begun``: its first bytes."""
+
+    def __init__(self, file: BinaryIO, begun: bytes) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        self._ready = self._decoder.decode(begun).encode()
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, and fewer only at the end."""
+        while len(self._ready) < size and (piece := self._file.read(size)):
+            self._ready += self._decoder.decode(piece).encode("utf-8", "replace")
+        found, self._ready = self._ready[:size], self._ready[size:]
+        return found
+
+
 def excerpt(file: BinaryIO) -> Excerpt:
-    """Reads to the end of the file, and keeps ``MOST_BYTES`` of it."""
+    """Reads to the end of the file, and keeps ``MOST_BYTES`` of it. What is UTF-16, by its byte order mark, becomes UTF-8."""
     half = MOST_BYTES // 2
-    head, tail = file.read(half), b""
+    head = file.read(half)
+    return _recoded(file, head, half) if head.startswith(_UTF_16) else _excerpt(file, head, half)
+
+
+def _recoded(file: BinaryIO, begun: bytes, half: int) -> Excerpt:
+    text = _Recoded(file, begun)
+    return _excerpt(text, text.read(half), half)
+
+
+def _excerpt(file: _Reads, head: bytes, half: int) -> Excerpt:
+    """Of a file whose first ``half`` bytes are read."""
+    tail = b""
     size = lines = 0
     while piece := file.read(half):
         tail += piece
@@ -99,12 +143,14 @@ def read(data: bytes) -> Log:
     around = b""
     suspects: list[str] = []
     room = _MOST_TEXT
-    stopped = last = 0
-    for count, (number, start, line) in enumerate(_suspects(data)):
+    stopped = last = cut = 0
+    for count, piece in enumerate(_suspects(data)):
         if count == MOST_LINES:
             stopped = last
             break
+        number, start, line = piece.line, piece.start, piece.text
         last = number
+        cut = cut or (number if piece.is_cut else 0)
         errors = errors_on(line)
         if errors and not first:
             first, around = errors, data[max(0, start - _MOST_TEXT // 2) : start + _MOST_TEXT // 2]
@@ -119,22 +165,39 @@ def read(data: bytes) -> Log:
         if room > 0:
             suspects.append(line)
             room -= len(line)
-    if len(data) <= _MOST_TEXT:
+    whole = len(data) <= _MOST_TEXT
+    if whole:
         text = data.decode("utf-8", "replace")
     elif not first:
         text = "\n".join(filter(_FAILURE.search, suspects))
     else:
         text = around.decode("utf-8", "replace") + "\n".join(suspects)
     calls = sightings[first[0].names[0]].calls if first else ()
-    return Log(tuple(sightings.values()), first, calls, text, stopped)
+    return Log(tuple(sightings.values()), first, calls, text, stopped, cut, whole)
 
 
-def _suspects(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """(number, offset, text) of each line that may report an error."""
+class _Piece(msgspec.Struct, frozen=True):
+    """A line that may report an error, or an end of a long one. ``start``: its offset. ``is_cut``: the middle of the line is left out."""
+
+    line: int
+    start: int
+    text: str
+    is_cut: bool = False
+
+
+def _suspects(data: bytes) -> Iterator[_Piece]:
+    """Each line that may report an error; of a long one beginning and end."""
     number, counted, end = 1, 0, 0
     while match := _SUSPECT.search(data, end):
         start = data.rfind(b"\n", 0, match.start()) + 1
         end = data.find(b"\n", match.start())
         end = len(data) if end < 0 else end
         number, counted = number + data.count(b"\n", counted, start), start
-        yield number, start, data[start : min(end, start + _MOST_LINE)].decode("utf-8", "replace").strip()
+        yield _Piece(number, start, _text(data[start : min(end, start + _MOST_LINE)]))
+        if end > start + _MOST_LINE:
+            rest = max(start + _MOST_LINE, end - _MOST_LINE)
+            yield _Piece(number, rest, _text(data[rest:end]), rest > start + _MOST_LINE)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").strip()

@@ -259,8 +259,18 @@ def errors_on(line: str) -> tuple[Error, ...]:
     return tuple(dict.fromkeys(error for error in found if not set(error.names) & set(_ORDINARY)))
 
 
+def place_of(name: str, line: str) -> int:
+    """Where the line says the error of this name; 0 if it says it by a number."""
+    return next((position for position, error in _placed(line, everyday=True) if name in error.names), 0)
+
+
 def _said(text: str, everyday: bool) -> list[Error]:
     """By name or message, in order; ``everyday``: also by messages that others than CUDA print."""
+    return [error for _, error in _placed(text, everyday)]
+
+
+def _placed(text: str, everyday: bool) -> list[tuple[int, Error]]:
+    """The same with the place of each."""
     found = [(match.start(), named(match[0])) for match in _NAME.finditer(text)]
     lower = rest = text.lower()
     for message, name in _messages_in(lower):
@@ -271,7 +281,11 @@ def _said(text: str, everyday: bool) -> list[Error]:
         if message not in _OTHERWISE or not _OTHERWISE[message].search(lower):
             found.append((position, named(name)))
     found.sort(key=lambda pair: pair[0])
-    return [error for _, error in found if error is not None and not error.names[0].lower().endswith("success")]
+    return [
+        (position, error)
+        for position, error in found
+        if error is not None and not error.names[0].lower().endswith("success")
+    ]
 
 
 def _coded(text: str, pattern: re.Pattern[str]) -> list[Error]:

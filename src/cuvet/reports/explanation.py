@@ -13,6 +13,7 @@ from cuvet.knowledge.device_faults import DeviceFault
 from cuvet.knowledge.errors import integer
 from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
 from cuvet.knowledge.logs import Sighting
+from cuvet.knowledge.mentions import place_of
 from cuvet.printable import printable
 from cuvet.reports.terminal import STYLES, labelled, show, wrapped
 from cuvet.sizes import counted
@@ -37,7 +38,7 @@ def render(found: Explanation, output: Console, *, everything: bool = False) -> 
         _cause(found.causes[0], "", output, alone=True, several=False)
         return
     _verdict(found, output)
-    _log(found.sightings, output)
+    _log(found, output)
     _faults(found.faults, output)
     if not found.known:
         _checks(found, output)
@@ -67,7 +68,9 @@ def _verdict(found: Explanation, output: Console) -> None:
         show(output, Text(printable(verdict), style="bold"))
         return
     parts = []
-    if found.sightings:
+    if found.begins:
+        parts.append(f"line {found.begins.line:,}, before {found.sightings[0].error}")
+    elif found.sightings:
         parts.append(f"line {found.sightings[0].line:,}: {found.sightings[0].error}")
     elif found.errors:
         parts.append(f"{', '.join(found.errors[0].names)}: {_numbers(found.errors[0])}")
@@ -139,19 +142,41 @@ def _ambiguous(found: Explanation) -> bool:
     return len(found.errors) > 1 and integer(found.asked) is not None
 
 
-def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
+def _log(found: Explanation, output: Console) -> None:
+    sightings = found.sightings
+    if found.begins:
+        show(output, Text("first", style=STYLES["error"]).append(f": line {found.begins.line:,}", style="default bold"))
+        show(output, Text(f"   | {printable(_quoted(found.begins.text, 0))}", style="dim"))
     for number, sighting in enumerate(sightings[:_MOST_SIGHTINGS]):
-        label, style = ("then", STYLES["note"]) if number else ("first", STYLES["error"])
+        label, style = ("then", STYLES["note"]) if number or found.begins else ("first", STYLES["error"])
         times = f", {sighting.times:,} times" if sighting.times > 1 else ""
         line = Text(label, style=style).append(
             f": line {sighting.line:,}: {sighting.error}{_from(sighting)}{times}", style="default bold"
         )
         show(output, line)
-        show(output, Text(f"   | {printable(sighting.text[:_MOST_LINE])}", style="dim"))
+        quoted = _quoted(sighting.text, place_of(sighting.error, sighting.text))
+        show(output, Text(f"   | {printable(quoted)}", style="dim"))
     if len(sightings) > _MOST_SIGHTINGS:
         show(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
     if sightings:
         output.print()
+
+
+def _quoted(line: str, place: int) -> str:
+    """The line, or of a long one the words around the place."""
+    if len(line) <= _MOST_LINE:
+        return line
+    start = _after_space(line, max(0, min(place - _MOST_LINE // 3, len(line) - _MOST_LINE)))
+    end = start + _MOST_LINE
+    if end < len(line):
+        end = max(line.rfind(" ", start + _MOST_LINE // 2, end), 0) or end
+    return f"{'… ' if start else ''}{line[start:end]}{' …' if end < len(line) else ''}"
+
+
+def _after_space(line: str, start: int) -> int:
+    """The beginning of the next word, if one begins soon."""
+    space = line.find(" ", start, start + _MOST_LINE // 3)
+    return space + 1 if start and space >= 0 else start
 
 
 def _from(sighting: Sighting) -> str:
