@@ -21,7 +21,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 HELD_OUT = ("later", "check", "everyday", "everyday_more")
 
 
-@pytest.mark.parametrize("part", HELD_OUT)
+@pytest.mark.parametrize("part", [*HELD_OUT, "latest"])
 def test_the_figures_are_those_of_the_page(part: str) -> None:
     import measure_explain
 
