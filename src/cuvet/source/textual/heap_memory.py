@@ -18,21 +18,24 @@ _ON_HEAP = re.compile(
     r"|new\s+(?:unsigned\s+)?(?:char|short|int|long|float|double|bool|size_t|u?int\d+_t)\s*\[[^;?]*\]"
 )
 """A class may have its own ``new``."""
+_SET = re.compile(rb"\b(\w+)\s*=[^;=]{0,80}?\b(?:" + _ALLOCATES.encode() + rb"\s*\(|new\b)")
 _NOTHING = frozenset({"", "0", "NULL", "nullptr", "{}", "{nullptr}"})
 _READS = PLAIN | ON_HOST | frozenset({"free"})
 _OWN = re.compile(rb"#[ \t]*define[ \t]+" + _ALLOCATES.encode() + rb"\b")
 
 
 def freed_by_cuda(body: Body) -> Iterator[Finding]:
-    """Where a variable of the function holds nothing but memory of the heap."""
-    for call in body.calls:
-        if call.name not in _FREES or not call.arguments:
+    """Where a variable of the function holds nothing but memory of the heap: the first free of each."""
+    frees = [call for call in body.calls if call.name in _FREES and call.arguments]
+    waiting = {match[1].decode() for match in _SET.finditer(body.code)} if frees else set()
+    for call in frees:
+        name = text_of(call.arguments[0])
+        if name not in waiting:
             continue
-        given = call.arguments[0]
-        made = _made(text_of(given), body) if given.type == "identifier" else []
-        before = [node for node in made if node.start_byte < call.start]
+        before = [node for node in _made(name, body) if node.start_byte < call.start]
         if before and not _OWN.search(body.source.code):
-            yield _finding(call, text_of(given), before[-1], body)
+            waiting.remove(name)
+            yield _finding(call, name, before[-1], body)
 
 
 def _finding(call: Written, name: str, made: Node, body: Body) -> Finding:

@@ -111,6 +111,8 @@ def unread(body: Body) -> Iterator[Finding]:
     )
     lost: dict[int, Written] = {}
     for variable in dict.fromkeys(call.variable for call in assigned):
+        if variable.isupper() and not body.declarations(variable):
+            continue  # a macro of another file, whose object may look at what is assigned
         of_variable = [call for call in assigned if call.variable == variable]
         places = [node.start_byte for node, _ in body.identifiers(variable)]
         if _is_local(variable, body) and len(places) == len(of_variable) + _declarations(variable, body):
