@@ -28,6 +28,8 @@ _STEP = "cyan"
 _TAB = 4
 MOST_ALIKE = {"error": 20, "warning": 20, "note": 5}
 """Findings of one rule in one file that are shown; clang, too, stops after 20 errors."""
+MOST_NOTES = 10
+"""Notes of one rule of all files that are shown in full: what most functions of a program ignore is told soon, and errors scroll away."""
 FIRST_STEPS, LAST_STEPS = 6, 3
 """Steps of a longer path that are shown, and the one where the finding is: what one function ignores can be a hundred calls."""
 _MOST_UNCHECKED = 5
@@ -43,7 +45,8 @@ def document(report: CheckReport, *, stats: bool = False) -> Document:
 def render(report: CheckReport, output: Console, *, concise: bool = False) -> None:
     """Each finding with its source and its path, or in one line; then what is to be said of the run."""
     explained: set[str] = set()
-    shown, more = first_of_each(report.findings)
+    findings, more_notes = (report.findings, []) if concise else first_notes(report.findings)
+    shown, more = first_of_each(findings)
     for finding in shown:
         if concise:
             show(output, in_a_line(place(finding), headline(finding)))
@@ -51,7 +54,7 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
             _finding(finding, output, known=finding.rule not in explained)
             explained.add(finding.rule)
             show(output, "")
-    for sentence in more:
+    for sentence in (*more, *more_notes):
         line(output, Text("not shown", STYLES["note"]).append(f": {printable(sentence)}", "default not bold"))
     _about_the_run(report, output)
 
@@ -94,6 +97,25 @@ def first_of_each(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding],
         else:
             left[file, finding.name] += 1
     more = [f"{file}: {count:,} more {name}; --format json lists them" for (file, name), count in left.items()]
+    return shown, more
+
+
+def first_notes(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], list[str]]:
+    """The first ``MOST_NOTES`` notes of each rule, with all else; and how many more there are, in sentences."""
+    counts: Counter[str] = Counter()
+    left: dict[str, list[CheckFinding]] = {}
+    shown = []
+    for finding in findings:
+        counts[finding.name] += finding.severity == "note"
+        if finding.severity != "note" or counts[finding.name] <= MOST_NOTES:
+            shown.append(finding)
+        else:
+            left.setdefault(finding.name, []).append(finding)
+    more = [
+        f"{counted(len(found), 'more note')} of {name} in {counted(len({place(each).file for each in found}), 'file')}; "
+        "--format json lists them"
+        for name, found in left.items()
+    ]
     return shown, more
 
 

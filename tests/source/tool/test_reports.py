@@ -382,3 +382,18 @@ def test_each_call_of_a_line_has_its_own_mark(project: Project, check: Check) ->
     assert marks == {
         f"the status of {call} is ignored here": text.index(call) for call in ("cudaStreamQuery", "cudaStreamDestroy")
     }
+
+
+def test_of_notes_of_a_rule_ten_of_all_files_are_shown_in_full() -> None:
+    notes = [
+        msgspec.structs.replace(FINDING, path=(), severity="note", site=site("cudaFree", frame(6, 1, 2, f"{file}.cu")))
+        for file in (*range(30), 29)
+    ]
+    found = made(FINDING, *notes)
+    lines = rendered(found).splitlines()
+    assert sum("error[CV201]" in line for line in lines) == 1
+    assert sum("note[CV201]" in line for line in lines) == 10
+    rest = "not shown: 21 more notes of stream-use-after-destroy in 20 files; --format json lists them"
+    assert [line for line in lines if line.startswith("not shown")] == [rest]
+    assert lines[-1].startswith("1 error, 0 warnings, 31 notes ")
+    assert sum("note[CV201]" in line for line in rendered(found, "concise").splitlines()) == 31
