@@ -44,6 +44,9 @@ FUNCTIONS = {
     "a launch with one space between its brackets": "int f(int n) { k<<< n, 1 >> >(n); @ return n; }",
     "no launch, though it has such brackets": "int f(int n) { std::vector<std::vector<std::vector<int>> > x(n << 2); @ return n; }",
     "a kernel's name from a macro": "int f(int n) { KERNEL(k)<<<n, 1>>>(n); @ return n; }",
+    "a macro behind a text": 'int f(int n) { g("a" FOO_PLACE); @ return n; }',
+    "a macro behind a block": "int f(int n) { for (int i = 0; i < n; i++) { g(i); } FOO_CHECK\n @ return n; }",
+    "a block that runs at the end": "int f(int n) { SCOPE_EXIT { g(n); }; @ return n; }",
     "a lambda": "void f(int n) { auto l = [&]() { @ }; l(); }",
     "a lambda that is an argument": "void f(int n) { run([=](int i) -> int { @ return i; }); }",
     "a lambda for a macro": 'void f(int n) { DISPATCH(x.type(), "f", ([&] { @ })); }',
@@ -166,6 +169,8 @@ MADE, USED, ENDED = (
 CORRECT = {
     "what runs when the scope ends": "void f() { @ DEFER(cudaStreamDestroy(s)); USED }",
     "a block that runs when the scope ends": "void f() { @ ON_SCOPE_EXIT({ ENDED }); USED }",
+    "a block of folly's that runs when the scope ends": "void f() { @ SCOPE_EXIT { ENDED }; USED }",
+    "a block of folly's that runs if it fails": "void f() { @ SCOPE_FAIL { ENDED }; USED ENDED }",
     "a block that another thread runs": "void f() { @ POST_TASK(queue, { ENDED }); USED }",
     "statements for a guard": "void f() {\n  @\n  SCOPE_GUARD(leave, ENDED count());\n  USED\n}",
     "statements for the case of failure": "void f() {\n  @\n  ENSURE_OR(good, ENDED count());\n  ENDED\n}",

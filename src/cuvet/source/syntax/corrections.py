@@ -11,13 +11,13 @@ _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)"
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
 _MACRO = rb"(?<!\w)(_{0,2}[A-Z][A-Z0-9_]{2,80})(?!\w)"
 _LONE_MACRO = re.compile(
-    rb"(?:\)[ \t]*;\s{0,200}|\b(?:class|struct)\b[^;{}()]{0,300}\{\s{0,200}|^)"
+    rb"(?:\)[ \t]*;\s{0,200}|\}[ \t]{1,4}|\b(?:class|struct)\b[^;{}()]{0,300}\{\s{0,200}|^)"
     + _MACRO
     + rb"(?=[ \t]*(?:\r?\n|\}|/[/*]))(?!\s{0,80}\{)",
     re.M,
 )
-"""A macro that is a statement behind a call, a declaration of a class, or a line, without brackets or ``;``: with what follows it, it reads
-as a declaration."""
+"""A macro that is a statement behind a call, a block, a declaration of a class, or a line, without brackets or ``;``: with what follows it,
+it reads as a declaration."""
 _BEFORE_LINE = re.compile(rb"(?:\A|[;{}]|(?:\A|\n)[ \t]*#[^\n]*)(?:\s|//[^\n]*(?:\n|\Z))*\Z")
 _OF_CLASS = re.compile(
     rb"\b(?:class|struct)\s{1,80}(?:\[\[[^\]]{0,80}\]\]\s{0,80})?"
@@ -47,6 +47,8 @@ _QT = re.compile(
 _OPENED, _CLOSED = re.compile(rb"<<[ \t]{1,4}<"), re.compile(rb">>[ \t]{1,4}>")
 _LAUNCH = re.compile(rb"(?<!<)<<([ \t]{0,4})<(?!<)((?:[^;{}<]|<(?!<)){0,400}?)>>([ \t]{0,4})>(?=\s{0,8}\()")
 """``kernel << <grid, block>> >(...)``, as formatters for C++ write a launch."""
+_ON_EXIT = re.compile(rb"\b(?:ON_)?SCOPE_(?:EXIT|FAIL|SUCCESS)(?=[ \t]{0,4}\{)")
+"""``SCOPE_EXIT { ... };``, which folly makes a lambda of that runs when the block is left."""
 _IF_FAILED = re.compile(rb"IF_(?<!\wIF_)(?!NOT?_)[A-Z0-9_]{0,40}(?:FAIL|ERR)[A-Z0-9_]{0,40}(?=[ \t]*\()")
 """``IF_FAILED(call) return false;``: a call of CUDA is true if it failed."""
 _JUMPS = re.compile(rb"\b([A-Z]{1,20}_)(TRY|CATCH|FINALLY|END_TRY)\([^()\n]{0,40}\)[ \t]{0,8};")
@@ -71,7 +73,10 @@ _TITLE = re.compile(
     rb"^[ \t]*_{0,2}[A-Z][A-Z0-9_]{2,}\s*\((\s*\"(?:\\.|[^\"\\\n])*\"[^(){};\n]{0,200})\)(?=\s*\{)", re.M
 )
 """``TEST_CASE("title", "[tags]") {``: with names or nothing in the brackets it reads as a function or a block."""
+_IN_TEXT = re.compile(rb"\"[ \t]{1,4}" + _MACRO + rb"(?=[ \t]{0,4}[,);])")
+"""``"text" FOO``: the grammar takes a macro among texts, and not behind the last."""
 _BLANKED = (
+    (_IN_TEXT, (b'" ',)),
     (_OF_CLASS, (b"class", b"struct")),
     (_OF_TYPE, (b"",)),
     (
@@ -137,6 +142,8 @@ def corrected(text: bytes, grammar: str) -> bytes:
             text = _QUALIFIER_MACRO.sub(_blank, text)
         if b"] __" in text or b"]__" in text or b"DEVICE" in text:
             text = _OF_LAMBDA.sub(_blank, text)
+        if b"SCOPE_" in text:
+            text = _ON_EXIT.sub(_as_lambda, text)
         text = _IF_FAILED.sub(_as_if, text)
         if b"_END_TRY(" in text:
             text = _with_handlers(text)
@@ -147,6 +154,10 @@ def corrected(text: bytes, grammar: str) -> bytes:
                 text = pattern.sub(_blank_group, text)
         return _LONE_MACRO.sub(_without_lone_macro, text)
     return _POINTER_CAST.sub(_blank, text) if b"*)" in text and grammar == "c#" else text
+
+
+def _as_lambda(match: re.Match[bytes]) -> bytes:
+    return b"[&]".rjust(len(match[0]))
 
 
 def _with_handlers(text: bytes) -> bytes:
