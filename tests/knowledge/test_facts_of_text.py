@@ -22,6 +22,7 @@ from cuvet.knowledge.reading import causes_in
         ("gtx 750 ti", 50),
         ("gtx 780", 35),
         ("gtx 770", 30),
+        ("gt 740", 30),
         ("gtx 970m", 50),
         ("gtx 980 ti", 52),
         ("tesla v100-sxm2-32gb", 70),

@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterator
 
 from cuvet.findings import Finding
+from cuvet.rules.frees import ENTRY_POINTS
 from cuvet.rules.memory.free_never_allocated import MemoryFreeNeverAllocated
-from cuvet.source.calls import symbols
+from cuvet.source.calls import meaning, symbols
+from cuvet.source.ownership import ON_HEAP
 from cuvet.source.quiet import ON_HOST, PLAIN
 from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
 from cuvet.source.textual.declared import only_declaration
 from cuvet.source.textual.written import Body, Written
 
-_FREES = frozenset({"cudaFree", "cudaFreeAsync", "cudaFreeHost", "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost"})
-_ALLOCATES = r"(?:malloc|calloc|realloc|aligned_alloc)"
+_ALLOCATES = rf"(?:{'|'.join(sorted(ON_HEAP))})"
 _ON_HEAP = re.compile(
-    rf"(?:\([\w\s*:]+\)\s*)?(?:(?:static|reinterpret)_cast\s*<[^<>()]*>\s*\(\s*)?(?:std::)?{_ALLOCATES}\s*\([^;?]*\)"
+    rf"(?:\([\w\s*:]+\)\s*)?(?:(?:static|reinterpret)_cast\s*<[^<>()]*>\s*\(\s*)?{_ALLOCATES}\s*\([^;?]*\)"
     r"|new\s+(?:unsigned\s+)?(?:char|short|int|long|float|double|bool|size_t|u?int\d+_t)\s*\[[^;?]*\]"
 )
 """A class may have its own ``new``."""
@@ -26,7 +27,7 @@ _OWN = re.compile(rb"#[ \t]*define[ \t]+" + _ALLOCATES.encode() + rb"\b")
 
 def freed_by_cuda(body: Body) -> Iterator[Finding]:
     """Where a variable of the function holds nothing but memory of the heap: the first free of each."""
-    frees = [call for call in body.calls if call.name in _FREES and call.arguments]
+    frees = [call for call in body.calls if call.arguments and _frees(call.name)]
     waiting = {match[1].decode() for match in _SET.finditer(body.code)} if frees else set()
     for call in frees:
         name = text_of(call.arguments[0])
@@ -36,6 +37,11 @@ def freed_by_cuda(body: Body) -> Iterator[Finding]:
         if before and not _OWN.search(body.source.code):
             waiting.remove(name)
             yield _finding(call, name, before[-1], body)
+
+
+def _frees(name: str) -> bool:
+    found = meaning(name)
+    return found is not None and found.told.name in ENTRY_POINTS
 
 
 def _finding(call: Written, name: str, made: Node, body: Body) -> Finding:
